@@ -51,6 +51,8 @@ retvals! {
     IP6_NOT_ENABLED = -62,
     /// There is no such node in the graph.
     NO_SUCH_NODE = -63,
+    /// There is no such second node.
+    NO_SUCH_NODE_2 = -64,
     /// No such table.
     NO_SUCH_TABLE = -65,
     /// The sub-interface is there already.
@@ -59,6 +61,10 @@ retvals! {
     INVALID_INTERFACE = -71,
     /// An argument is wrong.
     INVALID_ARGUMENT = -73,
+    /// The tunnel is there already.
+    TUNNEL_EXIST = -75,
+    /// Packets that come out of a tunnel cannot go there.
+    INVALID_DECAP_NEXT = -76,
     /// The interface is there already.
     IF_ALREADY_EXISTS = -79,
     /// The value is there already.

@@ -162,7 +162,7 @@ impl RxQueue for Rx {
 struct Load<'a, 'f> {
     receiver: &'a mut Receiver,
     filling: Filling<'f>,
-    interface: u16,
+    interface: u32,
     most: usize,
     taken: &'a mut Result<Taken, Broken>,
 }
@@ -177,7 +177,7 @@ impl Kernel for Load<'_, '_> {
 /// A frame that takes packets.
 struct Fill<'f> {
     filling: Filling<'f>,
-    interface: u16,
+    interface: u32,
 }
 impl Take for Fill<'_> {
     #[inline(always)]

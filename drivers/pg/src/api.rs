@@ -147,7 +147,7 @@ fn create(
     let room = control.room::<PacketGenerators>();
     let port =
         room.ports.get(&name).ok_or_else(|| Refusal::new(Retval::UNSPECIFIED, format!("{name} is not there")))?;
-    Ok(InterfaceIndex(port.id.0.into()))
+    Ok(InterfaceIndex(port.id.0))
 }
 
 /// Delete an interface of the packet generator, and all that refers to it.
@@ -165,7 +165,7 @@ async fn pg_delete_interface(control: Control, request: PgDeleteInterface) -> Re
 /// The generator's interface of this number.
 fn name_of(control: &Control, index: InterfaceIndex) -> Result<String, Refusal> {
     let room = control.room::<PacketGenerators>();
-    let found = room.ports.iter().find(|(_, port)| u32::from(port.id.0) == index.0);
+    let found = room.ports.iter().find(|(_, port)| port.id.0 == index.0);
     found.map(|(name, _)| name.clone()).ok_or_else(|| Refusal::no_interface(index.0))
 }
 

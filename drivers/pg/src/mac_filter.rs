@@ -29,7 +29,7 @@ arcs! {
 }
 
 /// The addresses of the interfaces that filter, by number.
-type Own = HashMap<u16, MacAddress>;
+type Own = HashMap<u32, MacAddress>;
 
 /// What control keeps of it.
 struct Filters {

@@ -40,7 +40,7 @@ impl Output {
     /// Marks the packet that was added to a frame last. Nobody else says by then who is to send a packet.
     pub fn mark(self, frame: &mut Frame) {
         let Some(i) = frame.len().checked_sub(1) else { return };
-        (frame.tx[i], frame.hop[i]) = (self.by.0, self.from.0.into());
+        (frame.tx[i], frame.hop[i]) = (self.by.0, self.from.0);
     }
 }
 
@@ -53,7 +53,7 @@ impl Node for Outputs {
             frame.next[i] = match frame.tx[i] {
                 tx if tx == LOCAL.0 => Next::Pass,
                 _ => {
-                    frame.rx[i] = std::mem::take(&mut frame.hop[i]) as u16;
+                    frame.rx[i] = std::mem::take(&mut frame.hop[i]);
                     Next::Output
                 }
             }

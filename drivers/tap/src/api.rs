@@ -284,7 +284,7 @@ fn details(control: &Control, tap: &Rc<Tap>) -> Option<SwInterfaceTapV2Details> 
     let room = control.room::<Taps>();
     let linked = room.links.get(&tap.name)?;
     Some(SwInterfaceTapV2Details {
-        sw_if_index: linked.id.0.into(),
+        sw_if_index: linked.id.0,
         id: tap.name.strip_prefix("tap")?.parse().ok()?,
         tx_ring_sz: 0,
         rx_ring_sz: 0,

@@ -29,7 +29,7 @@ pub struct Seen {
     /// Where its current header begins, counted from where received frames do.
     pub offset: i32,
     /// The interface that is to send it, once that is known.
-    pub tx: u16,
+    pub tx: u32,
     /// What a lookup chose.
     pub hop: u32,
     /// Its flags.
@@ -42,7 +42,7 @@ pub struct Captured {
     /// Where.
     pub point: Point,
     /// The interface: the sending one at `Tx`, else the one that received the packet.
-    pub interface: u16,
+    pub interface: u32,
     /// Nanoseconds of the engine's clock.
     pub time: u64,
     /// Bytes of the whole packet.
@@ -86,7 +86,7 @@ pub struct Capture {
     /// The points, as bits of [`Point`].
     pub points: u8,
     /// One interface only.
-    pub interface: Option<u16>,
+    pub interface: Option<u32>,
     /// Packets dropped for this reason only.
     pub reason: Option<Reason>,
     /// Packets that it takes only.
@@ -110,7 +110,7 @@ impl Capture {
         Capture { points, interface: None, reason: None, filter: None, frames: false, snap, to }
     }
     #[inline]
-    fn wants(&self, point: Point, interface: u16, reason: Option<Reason>) -> bool {
+    fn wants(&self, point: Point, interface: u32, reason: Option<Reason>) -> bool {
         self.points & Capture::bit(point) != 0
             && self.interface.is_none_or(|only| only == interface)
             && self.reason.is_none_or(|only| reason == Some(only))
@@ -118,7 +118,7 @@ impl Capture {
     pub(crate) fn take<'a>(
         &mut self,
         point: Point,
-        interface: u16,
+        interface: u32,
         time: u64,
         segments: impl Iterator<Item = &'a [u8]>,
         reason: Option<Reason>,
@@ -136,7 +136,7 @@ impl Capture {
     pub(crate) fn see<'a>(
         &mut self,
         seen: Seen,
-        interface: u16,
+        interface: u32,
         time: u64,
         received: Option<&[u8]>,
         segments: impl Iterator<Item = &'a [u8]>,

@@ -104,32 +104,50 @@ pub(crate) fn pad<T: Copy>(column: &mut [T; BLOCK], len: usize, value: T) {
 
 /// Whether the first `n` values are equal.
 #[inline(always)]
-pub(crate) fn uniform(column: &[u16; BLOCK], n: usize) -> bool {
+pub(crate) fn uniform<T: Copy + PartialEq>(column: &[T; BLOCK], n: usize) -> bool {
     let (first, n) = (column[0], n.min(BLOCK));
     let (groups, rest) = column[..n].as_chunks::<LANES>();
     // PERF: whole groups are compared as such; sums of differences would be gathered lane by lane.
     groups.iter().all(|group| *group == [first; LANES]) && rest.iter().all(|value| *value == first)
 }
 
+/// A value of a column: 16 or 32 bits.
+pub(crate) trait Value: Copy + PartialEq + Into<u32> {
+    /// Eight of them as lanes.
+    fn lanes<I: Isa>(isa: I, values: &[Self; LANES]) -> Lanes<I>;
+}
+impl Value for u16 {
+    #[inline(always)]
+    fn lanes<I: Isa>(isa: I, values: &[u16; LANES]) -> Lanes<I> {
+        Lanes::widen(isa, values)
+    }
+}
+impl Value for u32 {
+    #[inline(always)]
+    fn lanes<I: Isa>(isa: I, values: &[u32; LANES]) -> Lanes<I> {
+        Lanes::new(isa, values)
+    }
+}
+
 /// Those of the first `n` rows that have this value, a bit for each.
 #[inline]
-pub(crate) fn rows_with(level: Level, column: &[u16; BLOCK], n: usize, value: u16) -> u64 {
+pub(crate) fn rows_with<T: Value>(level: Level, column: &[T; BLOCK], n: usize, value: T) -> u64 {
     let mut rows = 0;
     level.run(RowsWith { column, groups: n.min(BLOCK).div_ceil(LANES), value, rows: &mut rows });
     rows & crate::frame::Rows::first(n).0
 }
-struct RowsWith<'a> {
-    column: &'a [u16; BLOCK],
+struct RowsWith<'a, T> {
+    column: &'a [T; BLOCK],
     groups: usize,
-    value: u16,
+    value: T,
     rows: &'a mut u64,
 }
-impl Kernel for RowsWith<'_> {
+impl<T: Value> Kernel for RowsWith<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let mut rows = 0;
         for g in 0..self.groups {
-            let found = Lanes::widen(isa, group(self.column, g)).eq(u32::from(self.value));
+            let found = T::lanes(isa, group(self.column, g)).eq(self.value.into());
             rows |= u64::from(found.bits().0) << (g * LANES);
         }
         *self.rows = rows;
@@ -208,7 +226,7 @@ mod tests {
             let end = n.next_multiple_of(LANES);
             assert_eq!(padded[..n], from[..n]);
             assert!(n == end || padded[n..end].iter().all(|row| *row == 0));
-            let mut equal = [9; BLOCK];
+            let mut equal = [9u32; BLOCK];
             equal[n..].fill(1);
             assert!(uniform(&equal, n));
             equal[n - 1] = 8;
@@ -217,6 +235,7 @@ mod tests {
                 assert_eq!(rows_with(level, &equal, n, 8), 1 << (n - 1));
                 assert_eq!(rows_with(level, &equal, n, 9).count_ones() as usize, n - 1);
                 assert_eq!(rows_with(level, &equal, n, 1), 0, "stale rows are none");
+                assert_eq!(rows_with(level, &equal.map(|value| value as u16), n, 8), 1 << (n - 1));
             }
         }
     }

@@ -40,6 +40,9 @@ use quiver_table::Domain;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Interfaces that there can be at once: their numbers are less than this.
+pub const INTERFACES_MAX: u32 = 1 << 16;
+
 /// How the data plane is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -96,7 +99,7 @@ pub enum DataplaneError {
     #[error("interface {interface}: {given} transmit queues for {workers} workers; give one for each worker")]
     Queues {
         /// The interface.
-        interface: u16,
+        interface: u32,
         /// Queues given.
         given: usize,
         /// Workers.
@@ -128,9 +131,9 @@ pub struct Dataplane {
     workers: Vec<Handle>,
     queues: Vec<QueueInfo>,
     /// Interfaces with transmit queues of their own.
-    ports: BTreeSet<u16>,
+    ports: BTreeSet<u32>,
     /// Interfaces that are up.
-    up: BTreeSet<u16>,
+    up: BTreeSet<u32>,
     parts: Parts,
     next_queue: u32,
     next_worker: usize,

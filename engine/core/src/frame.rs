@@ -31,9 +31,9 @@ pub struct Frame {
     /// Bytes of the packet from `offset` on, over all its buffers.
     pub length: [u32; BLOCK],
     /// The interface that received the packet.
-    pub rx: [u16; BLOCK],
+    pub rx: [u32; BLOCK],
     /// The interface that is to send it.
-    pub tx: [u16; BLOCK],
+    pub tx: [u32; BLOCK],
     pub(crate) flags: [u16; BLOCK],
     /// What a lookup chose, for the node that acts on it; behind a drop arc, the reason.
     pub hop: [u32; BLOCK],
@@ -91,9 +91,9 @@ pub struct RawColumns {
     /// As [`Frame::length`].
     pub length: *mut u32,
     /// As [`Frame::rx`].
-    pub rx: *const u16,
+    pub rx: *const u32,
     /// As [`Frame::tx`].
-    pub tx: *mut u16,
+    pub tx: *mut u32,
     /// The rows' [`Flags`].
     pub flags: *const u16,
     /// As [`Frame::hop`].
@@ -130,8 +130,8 @@ impl Frame {
             buffer: long,
             offset: zero,
             length: long,
-            rx: zero,
-            tx: zero,
+            rx: long,
+            tx: long,
             flags: zero,
             hop: long,
             next: zero,
@@ -157,7 +157,7 @@ impl Frame {
     }
     /// The interface that received all packets, if one is known to have.
     #[inline(always)]
-    pub fn one_rx(&self) -> Option<u16> {
+    pub fn one_rx(&self) -> Option<u32> {
         self.one_rx.then_some(self.rx[0])
     }
     /// The arc by which all packets left the last stage, if that is one.
@@ -203,7 +203,7 @@ impl Frame {
         Raw { buffer: self.buffer[i], offset: self.offset[i], flags: Flags(self.flags[i]), length: self.length[i] }
     }
     #[inline(always)]
-    pub(crate) fn push_raw(&mut self, raw: Raw, rx: u16) {
+    pub(crate) fn push_raw(&mut self, raw: Raw, rx: u32) {
         let i = self.len;
         if i >= BLOCK {
             debug_assert!(false, "callers look at room() first");
@@ -219,7 +219,7 @@ impl Frame {
     }
     /// Appends `N` packets of one buffer each; there is room for them, and [`Frame::expect`] was told of them.
     #[inline(always)]
-    pub(crate) fn push_group<const N: usize>(&mut self, buffers: &[u32; N], lengths: &[u32; N], offset: u16, rx: u16) {
+    pub(crate) fn push_group<const N: usize>(&mut self, buffers: &[u32; N], lengths: &[u32; N], offset: u16, rx: u32) {
         // There is room, so this changes nothing; but it tells that all rows are there.
         let at = self.len().min(BLOCK.saturating_sub(N));
         set_group(&mut self.buffer, at, *buffers);
@@ -234,7 +234,7 @@ impl Frame {
     }
     /// All packets that are appended from now on come by this interface, so whether it is the only one is known now; and so with that which
     /// sends them, of which nothing is known yet.
-    pub(crate) fn expect(&mut self, rx: u16) {
+    pub(crate) fn expect(&mut self, rx: u32) {
         if self.len > 0 {
             self.one_rx &= rx == self.rx[0];
             self.one_tx &= self.tx[0] == 0;
@@ -244,7 +244,7 @@ impl Frame {
     ///
     /// PERF: out of line, so that addresses of columns are not computed beforehand for each group of rows.
     #[inline(never)]
-    pub(crate) fn push_rows(&mut self, rows: column::Rows<'_>, n: usize, rx: u16) {
+    pub(crate) fn push_rows(&mut self, rows: column::Rows<'_>, n: usize, rx: u32) {
         let (at, n) = (self.len(), n.min(self.room()));
         let to = column::RowsMut {
             buffer: &mut self.buffer[at..],
@@ -297,7 +297,7 @@ impl Frame {
         Ok(())
     }
     /// Appends a packet made of bytes. False when the frame is full or the pool has too few buffers.
-    pub fn push_bytes(&mut self, pool: &mut Pool, bytes: &[u8], rx: u16) -> bool {
+    pub fn push_bytes(&mut self, pool: &mut Pool, bytes: &[u8], rx: u32) -> bool {
         if self.room() == 0 {
             return false;
         }
@@ -311,7 +311,7 @@ impl Frame {
         &mut self,
         pool: &mut Pool,
         length: usize,
-        rx: u16,
+        rx: u32,
         fill: impl FnMut(&mut [u8]) -> bool,
     ) -> bool {
         if self.room() == 0 {
@@ -522,7 +522,13 @@ fn set_group<T, const N: usize>(column: &mut [T; BLOCK], at: usize, rows: [T; N]
 /// Copies rows of a column to places of another one. `is_one` says that all rows have the value of the first one. Returns whether
 /// what was copied is what the first place has.
 #[inline(always)]
-fn append(column: &mut [u16; BLOCK], to: Range<usize>, from: &[u16; BLOCK], rows: Rows, is_one: bool) -> bool {
+fn append<T: Copy + PartialEq>(
+    column: &mut [T; BLOCK],
+    to: Range<usize>,
+    from: &[T; BLOCK],
+    rows: Rows,
+    is_one: bool,
+) -> bool {
     let Some(places) = column.get_mut(to.clone()) else { return false };
     if is_one {
         places.fill(from[0]);

@@ -12,14 +12,15 @@
 //! short the writer's turns are, a ring holds packets by the thousand.
 
 use crate::buffer::{Buffers, Flags, Raw};
+use crate::dataplane::INTERFACES_MAX;
 use crate::frame::{BLOCK, Frame, TAKEN, VECTOR};
 use crate::graph::{Context, DispatchNext, Graph, NodeId};
 use crate::intake::Harvest;
 use crate::mailbox::Mailbox;
 use quiver_table::simulation::seam;
 use quiver_table::spsc::{self, Reader, Writer};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Packets in a bundle.
 const BUNDLE: usize = 64;
@@ -30,25 +31,34 @@ const RING: usize = 64;
 /// Bundles that the reader has yet to see through when it counts as being behind.
 const BEHIND: u64 = RING as u64 / 2;
 
+/// Interfaces whose generations lie together.
+const PAGE: usize = 4096;
+/// The number of such pages.
+const PAGES: usize = INTERFACES_MAX as usize / PAGE;
+
 /// How often each interface's number was given away or taken back. What outlives a turn and speaks of an interface, such as a
 /// message to control, takes the generation along, and means nobody when that is another by then.
 #[derive(Clone)]
-pub struct Generations(Arc<[AtomicU32]>);
+pub struct Generations(Arc<[OnceLock<Box<[AtomicU32; PAGE]>>; PAGES]>);
 
 impl Generations {
     pub(crate) fn new() -> Generations {
-        Generations((0..=u16::MAX).map(|_| AtomicU32::new(0)).collect())
+        Generations(Arc::new([const { OnceLock::new() }; PAGES]))
     }
     /// The number has another user from now on, or none.
-    pub(crate) fn change(&self, interface: u16) {
-        self.0[usize::from(interface)].fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn change(&self, interface: u32) {
+        if let Some(page) = self.0.get(interface as usize / PAGE) {
+            let page = page.get_or_init(|| Box::new([const { AtomicU32::new(0) }; PAGE]));
+            page[interface as usize % PAGE].fetch_add(1, Ordering::Relaxed);
+        }
     }
-    /// The generation of an interface's number.
+    /// The generation of an interface's number; 0 if no interface has had it.
     #[inline(always)]
-    pub fn of(&self, interface: u16) -> u32 {
+    pub fn of(&self, interface: u32) -> u32 {
         // Letters and rings order this: a packet is received after its interface was attached, and the number has another
         // user only after every worker has let go of the one before.
-        self.0[usize::from(interface)].load(Ordering::Relaxed)
+        let page = self.0.get(interface as usize / PAGE).and_then(OnceLock::get);
+        page.map_or(0, |page| page[interface as usize % PAGE].load(Ordering::Relaxed))
     }
 }
 
@@ -62,7 +72,7 @@ pub(crate) struct Bundle {
     offset: [u16; BUNDLE],
     length: [u32; BUNDLE],
     flags: [u16; BUNDLE],
-    rx: [u16; BUNDLE],
+    rx: [u32; BUNDLE],
     generation: [u32; BUNDLE],
 }
 
@@ -70,10 +80,10 @@ impl Bundle {
     fn new(home: &Buffers) -> Bundle {
         let (short, long) = ([0; BUNDLE], [0; BUNDLE]);
         let (home, node, arc, len) = (home.clone(), NodeId(0), 0, 0);
-        let (buffer, offset, length, flags, rx, generation) = (long, short, long, short, short, long);
+        let (buffer, offset, length, flags, rx, generation) = (long, short, long, short, long, long);
         Bundle { home, len, node, arc, buffer, offset, length, flags, rx, generation }
     }
-    fn push(&mut self, raw: Raw, rx: u16, generation: u32) {
+    fn push(&mut self, raw: Raw, rx: u32, generation: u32) {
         let i = self.len % BUNDLE;
         (self.buffer[i], self.offset[i], self.length[i], self.flags[i]) =
             (raw.buffer, raw.offset, raw.length, raw.flags.0);

@@ -42,7 +42,7 @@ struct Held {
 /// A queue's place on a worker.
 pub(crate) struct Place {
     pub id: QueueId,
-    pub interface: u16,
+    pub interface: u32,
     pub input: NodeId,
     pub counters: RxRows,
     pub up: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The place of a queue that is on its way, as control knows it.
-    pub fn new(id: QueueId, interface: u16, input: NodeId, counters: RxRows, up: bool, mode: RxMode) -> Place {
+    pub fn new(id: QueueId, interface: u32, input: NodeId, counters: RxRows, up: bool, mode: RxMode) -> Place {
         Place {
             id,
             interface,
@@ -194,7 +194,7 @@ impl Worker {
     }
     /// Receives nothing of an interface until all packets that were handed to other workers are through. Whoever changes
     /// which worker a flow goes to calls it before.
-    pub fn hold(&mut self, interface: u16) {
+    pub fn hold(&mut self, interface: u32) {
         let Worker { places, .. } = self;
         let ids: Vec<_> =
             places.iter().filter(|p| p.interface == interface && p.held.is_none()).map(|p| p.id).collect();

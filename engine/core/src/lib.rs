@@ -38,8 +38,8 @@ pub mod worker;
 pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, LaneRow, Row, Traffic};
 pub use dataplane::{
-    Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, Recollection,
-    RehearsalError, Settings,
+    Dataplane, DataplaneError, INTERFACES_MAX, Injected, InterfaceCounters, OtherName, Parts, PlacementError,
+    Recollection, RehearsalError, Settings,
 };
 pub use frame::{BLOCK, Frame, RawColumns, Rows, VECTOR};
 pub use graph::{

@@ -15,12 +15,12 @@ pub const LINE: usize = 64;
 pub struct Filling<'f> {
     frame: &'f mut Frame,
     pool: &'f mut Pool,
-    rx: u16,
+    rx: u32,
 }
 
 impl Frame {
     /// Has packets of an interface be copied to the frame.
-    pub fn filling<'f>(&'f mut self, pool: &'f mut Pool, rx: u16) -> Filling<'f> {
+    pub fn filling<'f>(&'f mut self, pool: &'f mut Pool, rx: u32) -> Filling<'f> {
         self.expect(rx);
         Filling { frame: self, pool, rx }
     }

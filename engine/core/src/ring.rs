@@ -81,7 +81,7 @@ impl PacketRing {
     }
     /// Moves up to `most` of the oldest packets into a frame, as received by `rx`. Returns how many.
     #[inline]
-    pub fn receive(&mut self, pool: &Pool, frame: &mut Frame, rx: u16, most: usize) -> usize {
+    pub fn receive(&mut self, pool: &Pool, frame: &mut Frame, rx: u32, most: usize) -> usize {
         self.check(pool);
         let n = most.min(frame.room()).min(self.len);
         for span in self.spans(0, n) {

@@ -14,7 +14,7 @@ pub struct RxContext<'t> {
     /// Nanoseconds of the engine's clock at the start of this turn.
     pub now: u64,
     /// The interface that receives.
-    pub interface: u16,
+    pub interface: u32,
     /// Packets to be received at most.
     pub most: usize,
     /// Of the node that stands for the queue.

@@ -27,7 +27,7 @@ pub struct Alike {
     /// The arc that they take.
     pub arc: u16,
     /// The interface that is to send them, if the stage says so.
-    pub tx: Option<u16>,
+    pub tx: Option<u32>,
     /// The value that the stage writes into the `hop` column, if it does.
     pub hop: Option<u32>,
 }
@@ -69,14 +69,14 @@ pub trait Body {
     /// The treatment of all packets that interface `rx` received and interface `tx` is to send, where it depends on nothing else. `tx` is
     /// valid only behind a stage that has set it.
     #[inline(always)]
-    fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
+    fn alike(&mut self, rx: u32, tx: u32) -> Option<Alike> {
         let _ = (rx, tx);
         None
     }
     /// Called before the steps of a frame with the interface that received all of its packets, if one did, and the one that is to
     /// send them, which means something only behind a stage that has set it.
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, tx: Option<u16>) {
+    fn begin(&mut self, rx: Option<u32>, tx: Option<u32>) {
         let _ = (rx, tx);
     }
     /// Bytes by which the current headers of packets move of which [`Body::ordinary`] is true; it does not move them itself.
@@ -103,7 +103,7 @@ pub trait Body {
     /// Called before the steps of a frame with the windows of its packets and the interface that received them all, to fetch what
     /// lies in tables too large for the caches: as many lookups are under way together as the frame has packets.
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
         let _ = (windows, rx);
     }
 }

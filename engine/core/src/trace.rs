@@ -25,9 +25,9 @@ pub struct Record {
     /// The arc that the packet took, as a row or emitted; None if the node kept the packet.
     pub arc: Option<u16>,
     /// The interface that received it.
-    pub rx: u16,
+    pub rx: u32,
     /// The interface that is to send it, behind the node.
-    pub tx: u16,
+    pub tx: u32,
     /// What a lookup chose, behind the node.
     pub hop: u32,
     /// What an earlier lookup had chosen, before the node.

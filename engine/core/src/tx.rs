@@ -232,7 +232,7 @@ struct Port {
 
 /// The way out of an interface without a queue: the port of another one.
 struct Via {
-    port: u16,
+    port: u32,
     up: bool,
     counters: Arc<Row>,
 }
@@ -245,7 +245,7 @@ pub struct Ports {
     /// Packets that an interface's queue had no room for.
     errors: Arc<Row<Counter>>,
     /// Ports with packets in their batch.
-    waiting: Vec<u16>,
+    waiting: Vec<u32>,
     counts: Arc<NodeCounters>,
     node: NodeId,
     completion: Completion,
@@ -265,46 +265,46 @@ impl Ports {
             captures: Captures::default(),
         }
     }
-    pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
-        let at = usize::from(interface);
+    pub(crate) fn attach(&mut self, interface: u32, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
+        let at = interface as usize;
         self.ports.resize_with(self.ports.len().max(at + 1), || None);
         self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), up: false, counters }));
     }
     /// Lets an interface without a queue send by another's, once it is set up.
-    pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
-        let at = usize::from(interface);
+    pub(crate) fn attach_via(&mut self, interface: u32, port: Option<(u32, Arc<Row>)>) {
+        let at = interface as usize;
         self.via.resize_with(self.via.len().max(at + 1), || None);
         self.via[at] = port.map(|(port, counters)| Via { port, up: false, counters });
     }
-    pub(crate) fn detach(&mut self, interface: u16) -> Option<Box<dyn TxQueue>> {
-        let port = self.ports.get_mut(usize::from(interface))?.take()?;
+    pub(crate) fn detach(&mut self, interface: u32) -> Option<Box<dyn TxQueue>> {
+        let port = self.ports.get_mut(interface as usize)?.take()?;
         Some(port.queue)
     }
-    pub(crate) fn set_up(&mut self, interface: u16, up: bool) {
-        if let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) {
+    pub(crate) fn set_up(&mut self, interface: u32, up: bool) {
+        if let Some(Some(port)) = self.ports.get_mut(interface as usize) {
             port.up = up;
         }
-        if let Some(Some(via)) = self.via.get_mut(usize::from(interface)) {
+        if let Some(Some(via)) = self.via.get_mut(interface as usize) {
             via.up = up;
         }
     }
     /// An interface's queue, if it is of this type.
-    pub(crate) fn queue_mut<Q: TxQueue>(&mut self, interface: u16) -> Option<&mut Q> {
-        let queue: &mut dyn Any = &mut *self.ports.get_mut(usize::from(interface))?.as_mut()?.queue;
+    pub(crate) fn queue_mut<Q: TxQueue>(&mut self, interface: u32) -> Option<&mut Q> {
+        let queue: &mut dyn Any = &mut *self.ports.get_mut(interface as usize)?.as_mut()?.queue;
         queue.downcast_mut()
     }
     /// Whether an interface has an open port; if not, the arc to leave by.
     #[inline(always)]
-    fn refusal(&self, interface: u16) -> Option<Next> {
-        match self.ports.get(usize::from(interface)) {
+    fn refusal(&self, interface: u32) -> Option<Next> {
+        match self.ports.get(interface as usize) {
             Some(Some(port)) if port.up => None,
             Some(Some(_)) => Some(Next::Down),
             _ => Some(Next::NoInterface),
         }
     }
     #[inline(always)]
-    fn push(&mut self, cx: &mut TxContext, interface: u16, raw: Raw) {
-        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else {
+    fn push(&mut self, cx: &mut TxContext, interface: u32, raw: Raw) {
+        let Some(Some(port)) = self.ports.get_mut(interface as usize) else {
             return cx.pool.free_raw(raw);
         };
         if port.batch.is_empty() {
@@ -326,10 +326,10 @@ impl Ports {
         }
     }
     /// Takes a whole frame whose packets leave by one open port.
-    fn push_frame(&mut self, cx: &mut TxContext, interface: u16, frame: &mut Frame) {
+    fn push_frame(&mut self, cx: &mut TxContext, interface: u32, frame: &mut Frame) {
         let mut from = 0;
         while from < frame.len() {
-            let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
+            let Some(Some(port)) = self.ports.get_mut(interface as usize) else { return };
             if port.batch.is_empty() {
                 self.waiting.push(interface);
             }
@@ -346,14 +346,14 @@ impl Ports {
             self.send(cx, interface);
         }
     }
-    fn flush_port(&mut self, cx: &mut TxContext, interface: u16) {
+    fn flush_port(&mut self, cx: &mut TxContext, interface: u32) {
         self.waiting.retain(|waiting| *waiting != interface);
         self.send(cx, interface);
     }
     /// Hands a port's batch to its queue.
-    fn send(&mut self, cx: &mut TxContext, interface: u16) {
+    fn send(&mut self, cx: &mut TxContext, interface: u32) {
         let Ports { ports, errors, counts, node, captures, completion, .. } = self;
-        let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { return };
+        let Some(Some(port)) = ports.get_mut(interface as usize) else { return };
         seam("about to transmit");
         let mut way = Way { interface, counts, errors, node: *node, captures };
         if port.batch.any.has(Flags::OFFLOAD) && !port.queue.carries_offload() {
@@ -365,7 +365,7 @@ impl Ports {
 
 /// What a port needs to send its batch.
 struct Way<'w> {
-    interface: u16,
+    interface: u32,
     counts: &'w NodeCounters,
     errors: &'w Row<Counter>,
     node: NodeId,
@@ -375,14 +375,14 @@ impl Way<'_> {
     /// Counts packets that were not sent.
     fn dropped(&self, reason: Next, packets: u64) {
         self.counts.arc(reason as u16, packets);
-        self.errors.add(self.interface.into(), packets);
+        self.errors.add(self.interface, packets);
     }
     /// Counts `n` packets, of which the queue dealt with so many, of `bytes` together, and refused some of these.
     #[inline(always)]
     fn account(&self, counters: &Row, n: usize, dealt_with: usize, bytes: u64, refused: (u64, u64)) {
         let (refused, refused_bytes) = refused;
         let sent = (dealt_with as u64).saturating_sub(refused);
-        counters.add(self.interface.into(), sent, bytes.saturating_sub(refused_bytes));
+        counters.add(self.interface, sent, bytes.saturating_sub(refused_bytes));
         self.counts.arc(Next::Sent as u16, sent);
         if refused > 0 {
             self.dropped(Next::Refused, refused);
@@ -473,15 +473,15 @@ impl Node for Output {
         // The usual case, but a trace wants to see each row.
         if !frame.any.has(Flags::TRACED) && (frame.one_tx || column::uniform(&frame.tx, frame.len())) {
             let tx = frame.tx[0];
-            let port = match cx.output.via.get(usize::from(tx)) {
+            let port = match cx.output.via.get(tx as usize) {
                 Some(Some(via)) if via.up => Some(via.port),
                 Some(Some(_)) => None,
                 _ => Some(tx),
             };
             if let Some(port) = port.filter(|port| cx.output.refusal(*port).is_none()) {
-                if let Some(Some(via)) = cx.output.via.get(usize::from(tx)) {
+                if let Some(Some(via)) = cx.output.via.get(tx as usize) {
                     let bytes = column::sum(&frame.length, frame.len());
-                    via.counters.add(tx.into(), frame.len() as u64, bytes);
+                    via.counters.add(tx, frame.len() as u64, bytes);
                 }
                 return cx.output.push_frame(&mut TxContext::new(cx.pool, cx.now), port, frame);
             }
@@ -491,12 +491,12 @@ impl Node for Output {
         (frame.left, frame.one_next) = (!0, false);
         for i in 0..frame.len() {
             let mut tx = frame.tx[i];
-            if let Some(Some(via)) = cx.output.via.get(usize::from(tx)) {
+            if let Some(Some(via)) = cx.output.via.get(tx as usize) {
                 if !via.up {
                     frame.next[i] = Next::Down.into();
                     continue;
                 }
-                via.counters.add(tx.into(), 1, frame.length[i].into());
+                via.counters.add(tx, 1, frame.length[i].into());
                 tx = via.port;
             }
             match cx.output.refusal(tx) {

@@ -289,20 +289,20 @@ impl Worker {
     pub fn wake_node(&mut self, at: NodeId) {
         self.graph.wake(at);
     }
-    pub(crate) fn attach_tx(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
+    pub(crate) fn attach_tx(&mut self, interface: u32, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         self.ports.attach(interface, queue, counters);
     }
-    pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
+    pub(crate) fn attach_via(&mut self, interface: u32, port: Option<(u32, Arc<Row>)>) {
         self.ports.attach_via(interface, port);
     }
     /// Takes an interface away; its queues go to whoever drops them.
-    pub(crate) fn detach(&mut self, interface: u16) -> Detached {
+    pub(crate) fn detach(&mut self, interface: u32) -> Detached {
         self.ports.attach_via(interface, None);
         let mut gone: Vec<_> = self.places.extract_if(.., |place| place.interface == interface).collect();
         gone.iter_mut().for_each(|place| self.graph.settle(&mut place.chain));
         (gone, self.ports.detach(interface))
     }
-    pub(crate) fn set_up(&mut self, interface: u16, up: bool) {
+    pub(crate) fn set_up(&mut self, interface: u32, up: bool) {
         for place in self.places.iter_mut().filter(|place| place.interface == interface) {
             place.set_up(up);
             self.graph.settle(&mut place.chain);
@@ -320,7 +320,7 @@ impl Worker {
         Some((queue.downcast_mut()?, pool))
     }
     /// A driver's transmit queue, if it is of this type, with the buffers that its packets are in.
-    pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u16) -> Option<(&mut Q, &mut Pool)> {
+    pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u32) -> Option<(&mut Q, &mut Pool)> {
         Some((self.ports.queue_mut(interface)?, &mut self.pool))
     }
     /// The nodes that the last packets of each receive queue passed together, each with the one in front of it.

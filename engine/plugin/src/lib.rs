@@ -41,9 +41,9 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub struct InterfaceNames {
     /// The number of the interface of this name.
-    pub number: fn(&Control, &str) -> Option<u16>,
+    pub number: fn(&Control, &str) -> Option<u32>,
     /// The name of the interface of this number.
-    pub name: fn(&Control, u16) -> String,
+    pub name: fn(&Control, u32) -> String,
 }
 
 impl InterfaceNames {

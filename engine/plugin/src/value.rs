@@ -40,7 +40,7 @@ pub(crate) fn to_plugin(control: Option<&Control>, kind: &ArgumentKind, value: &
         _ if kind.space().is_some() => {
             if kind.space() == Some(InterfaceNames::SPACE) {
                 let number = |control: &Control| (control.room::<Plugins>().interfaces.number)(control, &text);
-                crossing.number = control.and_then(number).unwrap_or(u16::MAX).into();
+                crossing.number = control.and_then(number).unwrap_or(u32::MAX).into();
             }
             abi::VALUE_REFERENCE
         }
@@ -105,7 +105,7 @@ pub(crate) unsafe fn cell(control: Option<&Control>, value: &abi::Value) -> Cell
         (abi::VALUE_BOOL, _) => (value.number != 0).into(),
         (abi::VALUE_INTERFACE, Some(control)) => {
             let name = control.room::<Plugins>().interfaces.name;
-            u16::try_from(value.number).map_or_else(|_| Cell::empty(), |number| name(control, number).into())
+            u32::try_from(value.number).map_or_else(|_| Cell::empty(), |number| name(control, number).into())
         }
         // SAFETY: by the caller.
         _ => unsafe { foreign::text(value.text) }.into(),

@@ -126,6 +126,8 @@ impl EtherType {
     pub const DOT1Q: EtherType = EtherType::new(0x8100);
     /// IPv6.
     pub const IP6: EtherType = EtherType::new(0x86dd);
+    /// Ethernet frames inside others (RFC 1701): what GENEVE calls its payload by.
+    pub const TRANSPARENT_BRIDGING: EtherType = EtherType::new(0x6558);
     /// MPLS, unicast.
     pub const MPLS: EtherType = EtherType::new(0x8847);
     /// A service VLAN tag (IEEE 802.1ad).

@@ -93,7 +93,7 @@ static QuiverStatus apply(void *user, QuiverControl *control, const QuiverChange
   const struct limits wanted = *limits;
   /* The daemon calls free when no worker reads the table any more, or at once if it refuses. */
   if (host->publish(control, node, limits, free) != QUIVER_OK ||
-      host->enable(control, quiver_text("ip4-unicast"), quiver_text("ttl-guard"), (uint16_t)interface.number,
+      host->enable(control, quiver_text("ip4-unicast"), quiver_text("ttl-guard"), (uint32_t)interface.number,
                    change->after != NULL) != QUIVER_OK)
     return refuse(answer, "", "the node is not there", "");
   current = wanted;

@@ -75,7 +75,7 @@ fn decider<L: Look>(direction: Direction) -> Decider {
 }
 
 /// The rule that a packet meets first, of the lists of an interface; or that interface, if it meets none.
-fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, interface: u16) -> String {
+fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, interface: u32) -> String {
     let (lists, attached) = (control.room::<Acls>(), control.room::<AttachedLists>());
     let noted = record.note.map(Upper::of_note);
     let fields = L::fields(&record.bytes, direction).ok().flatten().map(|fields| fields.or(noted));

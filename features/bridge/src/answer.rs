@@ -102,7 +102,7 @@ impl Askers {
     pub(crate) fn of(&self, seed: Seed) -> Askers {
         Askers { outbox: self.outbox.of(seed), ..self.clone() }
     }
-    fn tell(&self, rx: u16, (address, mac): Addresses) {
+    fn tell(&self, rx: u32, (address, mac): Addresses) {
         if self.wanted.load(Ordering::Relaxed) {
             let generation = self.generations.of(rx);
             // A full queue loses it: who asks once asks again.

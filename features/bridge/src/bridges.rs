@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use quiver_control::ObjectError;
 use quiver_engine::{Domain as Epochs, Publisher, Snapshot};
-use quiver_interface::InterfaceId;
+use quiver_interface::{InterfaceId, TunnelTo};
 use quiver_wire::MacAddress;
 
 use crate::layer2::{DomainIndex, Layer2, Member, Port};
@@ -86,28 +86,28 @@ impl Functions {
         self.0.borrow().by_interface.get(&id).copied()
     }
     /// The interface by which a cross-connect sends.
-    pub fn peer(&self, interface: u16) -> Option<u16> {
+    pub fn peer(&self, interface: u32) -> Option<u32> {
         match self.get(InterfaceId(interface)) {
             Some(Mode::Connected(peer)) => Some(peer.0),
             _ => None,
         }
     }
     /// Whether an interface is a member of a domain.
-    pub fn is_bridged(&self, interface: u16) -> bool {
+    pub fn is_bridged(&self, interface: u32) -> bool {
         self.domain(interface).is_some()
     }
     /// Whether some member of an interface's domain is like this.
-    pub fn has_member(&self, interface: u16, like: impl Fn(u16) -> bool) -> bool {
+    pub fn has_member(&self, interface: u32, like: impl Fn(u32) -> bool) -> bool {
         let Some(domain) = self.domain(interface) else { return false };
         self.0.borrow().members_of(domain).any(|member| like(member.0))
     }
-    fn domain(&self, interface: u16) -> Option<u32> {
+    fn domain(&self, interface: u32) -> Option<u32> {
         self.get(InterfaceId(interface)).and_then(Mode::domain)
     }
 }
 impl Modes {
     fn members_of(&self, domain: u32) -> impl Iterator<Item = InterfaceId> + '_ {
-        let members = self.members.range((domain, InterfaceId(0))..=(domain, InterfaceId(u16::MAX)));
+        let members = self.members.range((domain, InterfaceId(0))..=(domain, InterfaceId(u32::MAX)));
         members.map(|(_, interface)| *interface)
     }
 }
@@ -120,6 +120,8 @@ pub struct Bridges {
     own: BTreeMap<InterfaceId, u32>,
     /// Virtual interfaces that are set up.
     up: BTreeSet<InterfaceId>,
+    /// Members that are tunnels.
+    tunnels: BTreeMap<InterfaceId, TunnelTo>,
     published: Publisher<Layer2>,
     /// The addresses of all domains.
     pub macs: Macs,
@@ -132,6 +134,7 @@ impl Bridges {
             functions: Functions::default(),
             own: BTreeMap::new(),
             up: BTreeSet::new(),
+            tunnels: BTreeMap::new(),
             published: Publisher::new(epochs, Layer2::default()),
             macs,
         }
@@ -165,6 +168,13 @@ impl Bridges {
             Mode::Member { group, bvi, unknown: false, .. } => Some(Member { interface, group, bvi }),
             Mode::Member { .. } | Mode::Connected(_) => None,
         })
+    }
+    /// The members to which a domain floods. A tunnel to a group reaches the other ends of tunnels to hosts, which would get a frame
+    /// twice (RFC 7348, 4.2).
+    fn flooded(&self, id: u32) -> Arc<[Member]> {
+        let is = |member: &Member, to| self.tunnels.get(&member.interface) == Some(&to);
+        let has_group = self.members(id).any(|member| is(&member, TunnelTo::Group));
+        self.members(id).filter(|member| !(has_group && is(member, TunnelTo::Host))).collect()
     }
     /// The domain's interface for frames to unknown addresses.
     pub fn unknown(&self, id: u32) -> Option<InterfaceId> {
@@ -269,7 +279,7 @@ impl Bridges {
         }
         for domain in domains {
             if let Some(state) = self.domains.get(domain) {
-                *layer2.members.get_mut(state.index.0.into()) = self.members(*domain).collect();
+                *layer2.members.get_mut(state.index.0.into()) = self.flooded(*domain);
                 *layer2.unknown.get_mut(state.index.0.into()) = self.unknown(*domain).map_or(0, |id| id.0);
             }
         }
@@ -279,7 +289,7 @@ impl Bridges {
         let own = self.own.get(&id).copied().unwrap_or(ALL);
         match self.mode(id) {
             None => Port::default(),
-            Some(Mode::Connected(peer)) => Port { word: Port::CONNECTED | own & Port::BLOCKED, target: peer.0.into() },
+            Some(Mode::Connected(peer)) => Port { word: Port::CONNECTED | own & Port::BLOCKED, target: peer.0 },
             Some(Mode::Member { domain, group, bvi, .. }) => {
                 let Some(state) = self.domains.get(&domain) else { return Port::default() };
                 let virtual_one = if bvi && self.up.contains(&id) { Port::VIRTUAL } else { 0 };

@@ -37,7 +37,7 @@ impl Node for BviInput {
                 continue;
             }
             frame.rx[i] = interface;
-            self.received.add(interface.into(), 1, frame.length[i].into());
+            self.received.add(interface, 1, frame.length[i].into());
         }
     }
 }
@@ -59,7 +59,7 @@ impl Node for BviOutput {
         for i in 0..frame.len() {
             let interface = frame.tx[i];
             frame.rx[i] = interface;
-            self.sent.add(interface.into(), 1, frame.length[i].into());
+            self.sent.add(interface, 1, frame.length[i].into());
         }
     }
 }

@@ -92,7 +92,7 @@ impl Body for ForwardBody<'_> {
         let (mut found, mut bvi, mut filtered) = (0u8, 0u8, 0u8);
         for lane in asked {
             if let Some(value) = self.table.get(keys[lane]) {
-                tx[lane] = value as u32 & 0xffff;
+                tx[lane] = value as u32;
                 found |= 1 << lane;
                 bvi |= u8::from(value & station::VIRTUAL != 0) << lane;
                 filtered |= u8::from(value & station::FILTER != 0) << lane;
@@ -118,19 +118,19 @@ impl Body for ForwardBody<'_> {
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
-        let target = self.layer2.target(rx.into());
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
+        let target = self.layer2.target(rx);
         if self.table.is_large() {
             station::prefetch::<0>(&self.table, windows, target);
         }
-        let carried = self.layer2.carried(rx.into());
+        let carried = self.layer2.carried(rx);
         if let Some(key) = station::first::<0>(windows, target)
             && carried & Port::FORWARD != 0
             && Station::of(key).mac.is_unicast()
             && let Some(value) = self.table.get(key)
             && value & (station::VIRTUAL | station::FILTER) == 0
         {
-            self.known = Known { key, carried, tx: value as u32 & 0xffff };
+            self.known = Known { key, carried, tx: value as u32 };
         }
     }
 }

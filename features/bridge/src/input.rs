@@ -38,14 +38,14 @@ impl Body for InputBody<'_> {
     const WRITES: Columns = Columns::TX.and(Columns::HOP);
     const READS: Quarters = Quarters::NONE;
     #[inline(always)]
-    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
-        let (word, target) = (self.layer2.word(rx.into()), self.layer2.target(rx.into()));
+    fn alike(&mut self, rx: u32, _: u32) -> Option<Alike> {
+        let (word, target) = (self.layer2.word(rx), self.layer2.target(rx));
         let (arc, tx) = match word {
-            word if word & Port::CONNECTED != 0 => (Next::Connect, Some(target as u16)),
+            word if word & Port::CONNECTED != 0 => (Next::Connect, Some(target)),
             word if word & Port::LEARN != 0 => (Next::Learn, None),
             _ => (Next::Forward, None),
         };
-        Some(Alike { arc: arc.into(), tx, hop: Some(self.layer2.carried(rx.into())) })
+        Some(Alike { arc: arc.into(), tx, hop: Some(self.layer2.carried(rx)) })
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {

@@ -65,7 +65,7 @@ pub struct Layer2 {
     /// By domain.
     pub(crate) members: Paged<Arc<[Member]>>,
     /// By domain, where there is one: the interface for frames to unknown addresses.
-    pub(crate) unknown: Paged<u16>,
+    pub(crate) unknown: Paged<u32>,
     /// By domain: what it answers questions with.
     pub(crate) hosts: Paged<Arc<Hosts>>,
 }
@@ -75,8 +75,8 @@ pub(crate) type Hosts = HashMap<IpAddr, MacAddress>;
 
 impl Layer2 {
     #[inline(always)]
-    pub(crate) fn port(&self, interface: u16) -> Port {
-        self.ports.get(usize::from(interface)).copied().unwrap_or_default()
+    pub(crate) fn port(&self, interface: u32) -> Port {
+        self.ports.get(interface as usize).copied().unwrap_or_default()
     }
     #[inline(always)]
     pub(crate) fn word(&self, interface: u32) -> u32 {
@@ -91,7 +91,7 @@ impl Layer2 {
     pub(crate) fn carried(&self, interface: u32) -> u32 {
         self.word(interface) & Port::CARRIED | self.target(interface) & 0xffff
     }
-    pub(crate) fn unknown(&self, domain: u16) -> u16 {
+    pub(crate) fn unknown(&self, domain: u16) -> u32 {
         self.unknown.get(usize::from(domain)).copied().unwrap_or_default()
     }
     pub(crate) fn host(&self, domain: u16, address: IpAddr) -> Option<MacAddress> {

@@ -28,7 +28,7 @@ pub struct Sighting {
     /// Address and domain, as in the table.
     pub key: u64,
     /// Where it was seen.
-    pub interface: u16,
+    pub interface: u32,
     /// The interface's, then.
     pub generation: u32,
 }
@@ -101,7 +101,7 @@ impl Body for LearnBody<'_> {
         for lane in asked {
             match self.table.find(keys[lane]) {
                 // A stamp is no effect that could be wrong: the frame did come, whichever way it goes on.
-                Some(entry) if entry.value() as u32 & 0xffff == rx[lane] => entry.touch(self.now),
+                Some(entry) if entry.value() as u32 == rx[lane] => entry.touch(self.now),
                 Some(entry) if entry.value() & station::FIXED != 0 => violating |= 1 << lane,
                 _ => unknown |= 1 << lane,
             }
@@ -110,19 +110,19 @@ impl Body for LearnBody<'_> {
             p.leave(p.live.with(of_all(violating, asked, live)), Next::Moved);
         }
         for lane in of_all(unknown, asked, live) & p.live.bits() {
-            let (key, interface) = (keys[lane], rx[lane] as u16);
+            let (key, interface) = (keys[lane], rx[lane]);
             let sighting = Sighting { key, interface, generation: self.generations.of(interface) };
             self.news.tell(sighting, self.now);
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
-        let target = self.layer2.target(rx.into());
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
+        let target = self.layer2.target(rx);
         if self.table.is_large() {
             station::prefetch::<6>(&self.table, windows, target);
         }
         if let Some(key) = station::first::<6>(windows, target)
-            && let Some(entry) = self.table.find(key).filter(|entry| entry.value() as u32 & 0xffff == u32::from(rx))
+            && let Some(entry) = self.table.find(key).filter(|entry| entry.value() as u32 == rx)
         {
             entry.touch(self.now);
             self.known = Some(key);

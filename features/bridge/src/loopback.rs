@@ -84,9 +84,7 @@ pub(crate) fn free_name(control: &Control, stem: &str, instance: Option<u32>) ->
     if let Some(instance) = instance {
         return format!("{stem}{instance}");
     }
-    let interfaces = control.room::<Interfaces>();
-    let mut names = (0u32..).map(|number| format!("{stem}{number}"));
-    names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
+    control.room_mut::<Interfaces>().free_name(stem)
 }
 
 fn make(control: &Control, matches: &Matches, stem: &str) -> Result<Reply, CommandError> {

@@ -51,19 +51,19 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(&self, number: u16) -> usize {
-        self.by_number.get(usize::from(number)).map_or(0, |count| *count as usize)
+    fn of(&self, number: u32) -> usize {
+        self.by_number.get(number as usize).map_or(0, |count| *count as usize)
     }
-    fn add(&mut self, number: u16) {
-        let number = usize::from(number);
+    fn add(&mut self, number: u32) {
+        let number = number as usize;
         if self.by_number.len() <= number {
             self.by_number.resize(number + 1, 0);
         }
         self.by_number[number] += 1;
         self.all += 1;
     }
-    fn subtract(&mut self, number: u16) {
-        if let Some(count) = self.by_number.get_mut(usize::from(number)).filter(|count| **count > 0) {
+    fn subtract(&mut self, number: u32) {
+        if let Some(count) = self.by_number.get_mut(number as usize).filter(|count| **count > 0) {
             *count -= 1;
             self.all -= 1;
         }
@@ -232,19 +232,19 @@ impl Macs {
         if let Some(place) = new {
             self.behind.add(place.interface.0);
             if !place.fixed {
-                self.learned.add(domain.0);
+                self.learned.add(domain.0.into());
             }
         }
         if let Some(place) = old {
             self.behind.subtract(place.interface.0);
             if !place.fixed {
-                self.learned.subtract(domain.0);
+                self.learned.subtract(domain.0.into());
             }
         }
     }
     pub(crate) fn learn(&mut self, station: Station, place: Place, limit: u32) {
         let old = self.table.get(station.key()).map(|row| Place::of(row.value));
-        let learned = self.learned.of(station.domain.0);
+        let learned = self.learned.of(station.domain.0.into());
         let what = match old {
             Some(old) if old.fixed => return,
             None if learned >= limit as usize || self.learned_max <= self.learned.all => {

@@ -40,8 +40,8 @@ impl Body for OutputBody<'_> {
     const WRITES: Columns = Columns::NONE;
     const READS: Quarters = Quarters::NONE;
     #[inline(always)]
-    fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
-        let (from, to) = (self.layer2.word(rx.into()), self.layer2.word(tx.into()));
+    fn alike(&mut self, rx: u32, tx: u32) -> Option<Alike> {
+        let (from, to) = (self.layer2.word(rx), self.layer2.word(tx));
         let group = from & Port::GROUP;
         let arc = match () {
             () if group != 0 && group == to & Port::GROUP => Next::SplitHorizon,

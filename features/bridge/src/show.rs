@@ -69,7 +69,7 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
         for member in bridges.members(*id) {
             members.row([
                 Cell::from(interfaces.name(member.interface)),
-                Cell::from(u32::from(member.interface.0)),
+                Cell::from(member.interface.0),
                 Cell::from(member.group),
                 Cell::new(if member.bvi { "*" } else { "-" }, member.bvi),
             ]);

@@ -1,4 +1,4 @@
-//! Stations: addresses in bridge domains, as keys and values of the table.
+//! Stations: addresses in bridge domains, as keys and values of the table. The lower half of a value is an interface.
 
 use quiver_engine::{Ahead, Isa, LANES, Lanes, Mask, Mask8, PacketLanes};
 use quiver_interface::InterfaceId;
@@ -8,11 +8,11 @@ use quiver_wire::MacAddress;
 use crate::layer2::DomainIndex;
 
 /// In a value: the entry was configured, and does not move or age.
-pub(crate) const FIXED: u64 = 1 << 16;
+pub(crate) const FIXED: u64 = 1 << 32;
 /// In a value: frames to the address are dropped.
-pub(crate) const FILTER: u64 = 1 << 17;
+pub(crate) const FILTER: u64 = 1 << 33;
 /// In a value: the interface is the domain's virtual one.
-pub(crate) const VIRTUAL: u64 = 1 << 18;
+pub(crate) const VIRTUAL: u64 = 1 << 34;
 
 /// An address in a domain: what the table is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Place {
     /// The place of a value.
     pub fn of(value: u64) -> Place {
         let has = |flag| value & flag != 0;
-        let interface = InterfaceId(value as u16);
+        let interface = InterfaceId(value as u32);
         Place { interface, fixed: has(FIXED), filter: has(FILTER), bvi: has(VIRTUAL) }
     }
     /// The value.

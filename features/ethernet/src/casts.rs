@@ -61,7 +61,7 @@ impl Node for Count {
                 Some([first, ..]) if first & 1 == 1 => 1,
                 _ => 0,
             };
-            self.rows[cast].add(interface.into(), 1, frame.length[i].into());
+            self.rows[cast].add(interface, 1, frame.length[i].into());
         }
     }
 }

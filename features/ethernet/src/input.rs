@@ -103,19 +103,19 @@ impl Body for EthernetBody<'_> {
     const LENGTH_MIN: u32 = LENGTH;
     const HAS_ORDINARY: bool = true;
     #[inline(always)]
-    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
-        let low = self.ports.get(rx.into()).map_or(0, |port| port.low);
+    fn alike(&mut self, rx: u32, _: u32) -> Option<Alike> {
+        let low = self.ports.get(rx as usize).map_or(0, |port| port.low);
         let is_layer2 = low & (Port::LAYER2 | Port::TAGS | Port::UNTAGGED) == Port::LAYER2;
         is_layer2.then_some(Alike { arc: Next::Layer2.into(), tx: None, hop: None })
     }
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
-        if let Some(port) = rx.and_then(|rx| self.ports.get(rx.into())) {
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
+        if let Some(port) = rx.and_then(|rx| self.ports.get(rx as usize)) {
             (self.high, self.low) = (port.high, port.low);
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, _: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, _: u32) {
         if !windows.is_empty() {
             let window = windows.window(0);
             let ethertype = u16::from_be_bytes([window[12], window[13]]);

@@ -46,7 +46,7 @@ impl Port {
 pub struct Ports {
     published: Publisher<Paged<Port>>,
     /// The interfaces of layer 2.
-    layer2: Rc<RefCell<BTreeSet<u16>>>,
+    layer2: Rc<RefCell<BTreeSet<u32>>>,
 }
 
 impl Ports {

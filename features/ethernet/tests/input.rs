@@ -25,7 +25,7 @@ arcs! {
 }
 
 /// (node, rx, length, first bytes) of what arrived.
-type Seen = Arc<Mutex<Vec<(&'static str, u16, u32, Vec<u8>)>>>;
+type Seen = Arc<Mutex<Vec<(&'static str, u32, u32, Vec<u8>)>>>;
 
 /// Stands for the nodes behind `ethernet-input`.
 struct Recorder(&'static str, Seen);
@@ -86,7 +86,7 @@ fn frame(destination: MacAddress, ethertype: u16, length: usize) -> Vec<u8> {
 }
 
 impl Bench {
-    fn send(&mut self, packets: &[Vec<u8>]) -> Vec<(&'static str, u16, u32, Vec<u8>)> {
+    fn send(&mut self, packets: &[Vec<u8>]) -> Vec<(&'static str, u32, u32, Vec<u8>)> {
         let rx = self.interface.0;
         {
             let dataplane = self.control.room::<Dataplane>();

@@ -1,13 +1,11 @@
 //! Hand-off: the flows of an interface spread over workers in software, where it has fewer receive queues than there are
 //! workers (RSS without the hardware).
 //!
-//! - [`flow`]: the hash that tells flows apart.
 //! - [`node`]: the node `worker-handoff`, a feature of the arc in front of `ethernet-input`.
 //! - [`config`]: the objects of kind `handoffs`, and the commands.
 #![forbid(unsafe_code)]
 
 pub mod config;
-pub mod flow;
 pub mod node;
 
 pub use config::Handoff;

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use quiver_engine::{Context, Frame, Node, arcs};
 
-use crate::flow;
-
 /// The node's name.
 pub(crate) const NAME: &str = "worker-handoff";
 
@@ -30,7 +28,7 @@ pub struct Spread {
 impl Spread {
     /// The worker of a frame's flow.
     fn worker(&self, frame: &[u8]) -> Option<usize> {
-        let hash = u64::from(flow::hash(frame, self.is_symmetrical));
+        let hash = u64::from(quiver_wire::flow::hash(frame, self.is_symmetrical));
         // As many hashes for each: the upper bits of a product.
         self.workers.get(((hash * self.workers.len() as u64) >> 32) as usize).copied()
     }
@@ -44,8 +42,8 @@ pub struct WorkerHandoff {
 
 impl WorkerHandoff {
     /// Spreads what an interface receives from now on; None keeps it here. Returns what was there.
-    pub(crate) fn set(&mut self, interface: u16, spread: Option<Arc<Spread>>) -> Option<Arc<Spread>> {
-        let at = usize::from(interface);
+    pub(crate) fn set(&mut self, interface: u32, spread: Option<Arc<Spread>>) -> Option<Arc<Spread>> {
+        let at = interface as usize;
         self.spreads.resize(self.spreads.len().max(at + 1), None);
         std::mem::replace(&mut self.spreads[at], spread)
     }
@@ -53,8 +51,7 @@ impl WorkerHandoff {
     fn recall(&mut self, cx: &mut Context, frame: &Frame) {
         for i in 0..frame.len() {
             let rx = frame.rx[i];
-            let told =
-                cx.recall(move |this: &mut WorkerHandoff, _| this.spreads.get(usize::from(rx)).cloned().flatten());
+            let told = cx.recall(move |this: &mut WorkerHandoff, _| this.spreads.get(rx as usize).cloned().flatten());
             self.set(rx, told.flatten());
         }
     }
@@ -66,7 +63,7 @@ impl Node for WorkerHandoff {
             self.recall(cx, frame);
         }
         for i in 0..frame.len() {
-            let Some(Some(spread)) = self.spreads.get(usize::from(frame.rx[i])) else { continue };
+            let Some(Some(spread)) = self.spreads.get(frame.rx[i] as usize) else { continue };
             if let Some(worker) = spread.worker(frame.bytes(cx.pool, i))
                 && worker != cx.worker
                 && !cx.hand_off(frame, i, worker, Next::Pass)

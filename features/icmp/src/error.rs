@@ -75,7 +75,7 @@ impl<F: Icmp> IcmpError<F> {
         &mut self,
         cx: &mut Context,
         ingress: &Ingress<F>,
-        rx: u16,
+        rx: u32,
         fault: Fault,
         about: &[u8],
     ) -> Result<(), Next> {

@@ -34,7 +34,7 @@ pub(crate) fn register(control: &Control) {
 
 impl From<InterfaceId> for InterfaceIndex {
     fn from(id: InterfaceId) -> InterfaceIndex {
-        InterfaceIndex(id.0.into())
+        InterfaceIndex(id.0)
     }
 }
 
@@ -43,9 +43,9 @@ impl From<InterfaceId> for InterfaceIndex {
 /// # Errors
 /// [`Retval::INVALID_SW_IF_INDEX`] if there is none.
 pub fn find(control: &Control, index: InterfaceIndex) -> Result<Interface, Refusal> {
-    let id = u16::try_from(index.0).ok().map(InterfaceId);
+    let id = InterfaceId(index.0);
     let interfaces = control.room::<Interfaces>();
-    id.and_then(|id| interfaces.get(id)).cloned().ok_or_else(|| Refusal::no_interface(index.0))
+    interfaces.get(id).cloned().ok_or_else(|| Refusal::no_interface(index.0))
 }
 
 /// The same, as objects name it.

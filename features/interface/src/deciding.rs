@@ -102,6 +102,6 @@ pub fn sender(control: &Control, record: &Record) -> Option<String> {
     Some(named(control, record.tx))
 }
 
-fn named(control: &Control, interface: u16) -> String {
+fn named(control: &Control, interface: u32) -> String {
     format!("interface {}", control.room::<Interfaces>().name(InterfaceId(interface)))
 }

@@ -7,18 +7,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::graph::NodeId;
-use quiver_engine::{Dataplane, RxQueue, TxQueue};
+use quiver_engine::{Dataplane, INTERFACES_MAX, RxQueue, TxQueue};
 use quiver_wire::MacAddress;
 
 /// An interface's number: what packets carry as `rx` and `tx`. It is used again only after no worker can refer to the
 /// interface that had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InterfaceId(pub u16);
+pub struct InterfaceId(pub u32);
 
 impl InterfaceId {
     /// The number as an index of tables by interface.
     pub fn index(self) -> usize {
-        self.0.into()
+        self.0 as usize
     }
 }
 
@@ -52,8 +52,19 @@ pub struct Interface {
     pub point_to_point: bool,
     /// The address of that neighbour; zeros where it needs none.
     pub peer: MacAddress,
+    /// Whom a frame reaches that leaves by it, if it is a tunnel.
+    pub tunnel: Option<TunnelTo>,
     /// Address and MTU that it was made with: they hold while nothing else is configured.
     made: (MacAddress, u16),
+}
+
+/// Whom frames reach that leave by a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelTo {
+    /// One other end.
+    Host,
+    /// All other ends of its network, those of tunnels to hosts among them.
+    Group,
 }
 
 /// MTUs of protocols; where there is none, the interface's holds.
@@ -127,6 +138,8 @@ type Watcher = Rc<dyn Fn(&Control, InterfaceEvent)>;
 pub struct Interfaces {
     interfaces: Vec<Option<Interface>>,
     names: HashMap<String, InterfaceId>,
+    /// By what names begin with: no number below this one is free.
+    taken: HashMap<String, u32>,
     /// Parts of interfaces, behind those.
     parts: BTreeSet<(InterfaceId, InterfaceId)>,
     watchers: Vec<Watcher>,
@@ -140,6 +153,7 @@ impl Default for Interfaces {
         let mut interfaces = Interfaces {
             interfaces: vec![None],
             names: HashMap::new(),
+            taken: HashMap::new(),
             parts: BTreeSet::new(),
             watchers: vec![],
             released: channel(),
@@ -158,6 +172,7 @@ impl Default for Interfaces {
             parent: None,
             point_to_point: false,
             peer: MacAddress::ZERO,
+            tunnel: None,
             made: (MacAddress::ZERO, 0),
         };
         interfaces.insert(local);
@@ -187,6 +202,22 @@ impl Interfaces {
         let missing = || ObjectError::whole(format!("the interface {name} is not there")).remedy("create it first");
         self.find(name).map(|interface| interface.id).ok_or_else(missing)
     }
+    /// The first free name that is this word with a number behind it.
+    pub fn free_name(&mut self, stem: &str) -> String {
+        let first = self.taken.get(stem).copied().unwrap_or_default();
+        let is_free = |number: &u32| !self.names.contains_key(&format!("{stem}{number}"));
+        let number = (first..).find(is_free).unwrap_or_default();
+        self.taken.insert(stem.to_owned(), number);
+        format!("{stem}{number}")
+    }
+    /// A name is free again.
+    fn release_name(&mut self, name: &str) {
+        self.names.remove(name);
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        if let Some((taken, number)) = self.taken.get_mut(stem).zip(name[stem.len()..].parse::<u32>().ok()) {
+            *taken = number.min(*taken);
+        }
+    }
     fn insert(&mut self, interface: Interface) {
         self.names.insert(interface.name.clone(), interface.id);
         self.parts.extend(interface.parent.map(|parent| (parent, interface.id)));
@@ -198,7 +229,7 @@ impl Interfaces {
         if let Some(id) = self.free.pop() {
             return Some(id);
         }
-        let id = u16::try_from(self.interfaces.len()).ok()?;
+        let id = u32::try_from(self.interfaces.len()).ok().filter(|id| *id < INTERFACES_MAX)?;
         self.interfaces.push(None);
         Some(InterfaceId(id))
     }
@@ -211,7 +242,7 @@ impl Interfaces {
         self.interfaces.get_mut(id.index())?.as_mut()
     }
     pub(crate) fn children(&self, id: InterfaceId) -> Vec<InterfaceId> {
-        let parts = self.parts.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
+        let parts = self.parts.range((id, InterfaceId(0))..=(id, InterfaceId(u32::MAX)));
         parts.map(|(_, part)| *part).collect()
     }
 }
@@ -258,7 +289,7 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
             return Err(ObjectError::field("name", what).remedy("choose another name"));
         }
         interfaces.allocate().ok_or_else(|| {
-            ObjectError::whole("all 65,536 interface numbers are in use")
+            ObjectError::whole(format!("there are {INTERFACES_MAX} interfaces already"))
                 .remedy("delete interfaces that are not needed")
         })?
     };
@@ -294,6 +325,7 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
         parent,
         point_to_point,
         peer,
+        tunnel: None,
         made,
     });
     drop(interfaces);
@@ -314,7 +346,7 @@ pub fn remove(control: &Control, id: InterfaceId) {
     let released = {
         let mut interfaces = control.room_mut::<Interfaces>();
         if let Some(interface) = interfaces.interfaces[id.index()].take() {
-            interfaces.names.remove(&interface.name);
+            interfaces.release_name(&interface.name);
             interface.parent.map(|parent| interfaces.parts.remove(&(parent, id)));
         }
         interfaces.released.0.clone()
@@ -334,6 +366,12 @@ pub fn set_peer(control: &Control, id: InterfaceId, peer: MacAddress) {
     if found.is_some() {
         tell(control, InterfaceEvent::Link(id));
     }
+}
+
+/// Notes that an interface is a tunnel. Called by the room that makes it, once.
+pub fn set_tunnel(control: &Control, id: InterfaceId, to: TunnelTo) {
+    let mut interfaces = control.room_mut::<Interfaces>();
+    interfaces.get_mut(id).into_iter().for_each(|interface| interface.tunnel = Some(to));
 }
 
 /// Notes that an interface gained or lost its connection. Called by its driver.

@@ -35,8 +35,8 @@ pub use by_interface::ByInterface;
 pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, create, remove, set_link, set_peer,
-    set_point_to_point, set_speed, tell, watch,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, TunnelTo, create, remove, set_link,
+    set_peer, set_point_to_point, set_speed, set_tunnel, tell, watch,
 };
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};

@@ -144,7 +144,7 @@ pub(crate) fn set_mode(
     Ok(())
 }
 
-pub(crate) fn of(dataplane: &Dataplane, interface: u16) -> impl Iterator<Item = &QueueInfo> {
+pub(crate) fn of(dataplane: &Dataplane, interface: u32) -> impl Iterator<Item = &QueueInfo> {
     dataplane.queues().iter().filter(move |queue| queue.interface == interface)
 }
 

@@ -51,13 +51,13 @@ fn show(control: &Control, id: InterfaceId) {
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(&name));
     let part = name_part(&name);
-    let symlink = |(counter, target)| edit.symlink(&format!("/interfaces/{part}/{counter}"), target, id.0.into());
+    let symlink = |(counter, target)| edit.symlink(&format!("/interfaces/{part}/{counter}"), target, id.0);
     let mut links: Vec<_> = dataplane.counted_by_interface().map(symlink).collect();
-    if u32::from(id.0) < SENDING_MAX {
-        links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0.into()));
+    if id.0 < SENDING_MAX {
+        links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0));
     }
     drop(edit);
-    let count = (u32::from(id.0) + 1).min(SENDING_MAX);
+    let count = (id.0 + 1).min(SENDING_MAX);
     sent.show(count);
     speeds.show(count);
     symlinks.insert(id, links);
@@ -71,7 +71,7 @@ fn copy(control: &Control) {
         cell.into_iter().for_each(|cell| cell.set(interface.speed.unwrap_or_default().into()));
         for worker in 0..dataplane.workers() {
             let cell = shown.sent.rows()[threads.row(worker)].get(interface.id.index());
-            let sent = dataplane.tx_counters().of(worker, interface.id.0.into());
+            let sent = dataplane.tx_counters().of(worker, interface.id.0);
             cell.into_iter().for_each(|cell| cell.set(sent.packets));
         }
     }

@@ -183,7 +183,7 @@ fn show_has_the_layout_that_users_of_vpp_know() {
     house.add("dummy0");
     house.run("set interface state dummy0 up").unwrap();
     house.worker.turn(0);
-    let id = u32::from(house.id("dummy0").0);
+    let id = house.id("dummy0").0;
     house.control.room::<Dataplane>().rx_counters().row(0).add(id, 3, 180);
     let shown = house.run("show interface").unwrap();
     let lines: Vec<_> = shown.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();

@@ -66,7 +66,7 @@ pub(crate) fn register(control: &Control) {
 
 /// The number of an interface in a message that may name none.
 fn index_of(id: Option<InterfaceId>) -> u32 {
-    id.map_or(NONE, |id| id.0.into())
+    id.map_or(NONE, |id| id.0)
 }
 
 fn register_family<F: Family>(control: &Control) {

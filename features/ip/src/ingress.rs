@@ -163,11 +163,11 @@ impl<F: Family> Ingress<F> {
         self.tables.get((word & 0xffff) as usize)?.as_ref()
     }
     /// How long packets for a host are at most that this interface received, if that is known.
-    pub fn path_mtu(&self, interface: u16, to: F::Address) -> Option<u16> {
+    pub fn path_mtu(&self, interface: u32, to: F::Address) -> Option<u16> {
         if self.path_mtus.is_empty() {
             return None;
         }
-        let table = self.table(self.word(interface.into()))?.id;
+        let table = self.table(self.word(interface))?.id;
         self.path_mtus.get(&(table, to)).copied()
     }
     /// What frames of an interface begin with.
@@ -188,7 +188,7 @@ impl<F: Family> Ingress<F> {
     }
     /// Whether an address is one that may not be used, of an interface that looks up in the same table as this one.
     pub fn is_withheld(&self, interface: InterfaceId, address: F::Address) -> bool {
-        let slot = |id: InterfaceId| self.word(id.0.into()) & !ENABLED;
+        let slot = |id: InterfaceId| self.word(id.0) & !ENABLED;
         self.unusable.iter().any(|(id, own)| *own == address && slot(*id) == slot(interface))
     }
     /// The address of an interface that is best to speak to `peer` with: one of the same scope and, if there is one, of the
@@ -212,10 +212,9 @@ impl<F: Family> Ingress<F> {
     /// another interface that looks up in the same table (RFC 6724, 4; RFC 7404, 2.2).
     pub fn source_beyond(&self, interface: InterfaceId, peer: F::Address) -> Option<F::Address> {
         let means_something = |own: &F::Address| !F::is_link_local(*own) || F::is_link_local(peer);
-        let word = self.word(interface.0.into());
+        let word = self.word(interface.0);
         let own = self.source_for(interface, peer).filter(means_something);
-        let others =
-            (0..=u16::MAX).map(InterfaceId).zip(self.interfaces.iter()).filter(|(_, other)| other.word == word);
+        let others = (0..).map(InterfaceId).zip(self.interfaces.iter()).filter(|(_, other)| other.word == word);
         let usable = |(id, other): (InterfaceId, &IpInterface<F>)| {
             other.addresses.iter().map(InterfaceAddress::address).find(|own| self.is_usable(id, *own))
         };

@@ -58,7 +58,7 @@ pub(crate) fn target<F: Family>(
     match (kind.spec().of, to.number, interface) {
         (Of::Interface, None, Some(name)) => {
             let id = control.room::<Interfaces>().id_of(&name.0)?;
-            Ok(Target::Kind(kind, id.0.into()))
+            Ok(Target::Kind(kind, id.0))
         }
         (Of::Interface, ..) => wrong(
             format!("packets leave by an interface: {}", kind.spec().help),

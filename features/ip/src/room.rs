@@ -84,8 +84,8 @@ pub(crate) struct Configured<F: Family> {
     pub(crate) lender: Option<InterfaceId>,
     /// The adjacency that stands for all on its link, where it has an address for that.
     link_hop: Option<u32>,
-    /// The groups that it is in for others, whose addresses are not its own.
-    joined: Arc<[F::Address]>,
+    /// The groups that it is in for others, by the room that wants it to be.
+    joined: BTreeMap<&'static str, BTreeSet<F::Address>>,
 }
 
 impl<F: Family> Default for Configured<F> {
@@ -100,12 +100,17 @@ impl<F: Family> Default for Configured<F> {
             link_local: None,
             lender: None,
             link_hop: None,
-            joined: Arc::new([]),
+            joined: BTreeMap::new(),
         }
     }
 }
 
 impl<F: Family> Configured<F> {
+    /// The groups that it is in for others, each once.
+    fn groups(&self) -> Arc<[F::Address]> {
+        let all: BTreeSet<F::Address> = self.joined.values().flatten().copied().collect();
+        all.into_iter().collect()
+    }
     fn speaks(&self) -> bool {
         self.enabled || self.lender.is_some() || !self.addresses.is_empty()
     }
@@ -461,11 +466,11 @@ impl<F: Family> Ip<F> {
         lender.map(|lender| self.borrowers.insert((lender, id)));
         self.publish_interface(id);
     }
-    /// Has an interface be in these groups besides its own: those by which others are asked for, for whom a room answers there.
-    pub fn join(&mut self, id: InterfaceId, groups: &BTreeSet<F::Address>) {
+    /// Has an interface be in these groups besides its own, for a room of this name, in place of those that it was in for it.
+    pub fn join(&mut self, id: InterfaceId, room: &'static str, groups: &BTreeSet<F::Address>) {
         let configured = self.interfaces.entry(id).or_default();
-        if !configured.joined.iter().eq(groups) {
-            configured.joined = groups.iter().copied().collect();
+        if configured.joined.get(room).map_or(!groups.is_empty(), |joined| joined != groups) {
+            configured.joined.insert(room, groups.clone());
             self.publish_interface(id);
         }
     }
@@ -541,7 +546,7 @@ impl<F: Family> Ip<F> {
     /// Tells workers what has become of an interface, and of those that use its addresses.
     fn publish_interface(&mut self, id: InterfaceId) {
         self.publish_one(id);
-        let borrowers = self.borrowers.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
+        let borrowers = self.borrowers.range((id, InterfaceId(0))..=(id, InterfaceId(u32::MAX)));
         let borrowers: Vec<InterfaceId> = borrowers.map(|(_, borrower)| *borrower).collect();
         borrowers.into_iter().for_each(|borrower| self.publish_one(borrower));
     }
@@ -568,7 +573,7 @@ impl<F: Family> Ip<F> {
                 link_local,
                 link_hop,
                 link,
-                joined: configured.joined.clone(),
+                joined: configured.groups(),
             }
         });
         let mut ingress = self.ingress.current().clone();

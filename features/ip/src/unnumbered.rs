@@ -112,7 +112,7 @@ pub(crate) fn add_messages(file: &mut Adding<'_>) {
         let id_of = |name: &InterfaceName| interfaces.id_of(&name.0).ok();
         let all = control.objects().all::<UnnumberedInterface>();
         let ids = all.iter().filter_map(|object| Some((id_of(&object.interface)?, id_of(&object.lender)?)));
-        let wanted = ids.filter(|(id, _)| sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0));
+        let wanted = ids.filter(|(id, _)| sw_if_index.0 == NONE || sw_if_index.0 == id.0);
         let told = |(id, lender): (InterfaceId, InterfaceId)| IpUnnumberedDetails {
             sw_if_index: id.into(),
             ip_sw_if_index: lender.into(),

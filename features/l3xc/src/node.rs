@@ -74,8 +74,8 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
     const READS: Quarters = F::HEADER;
 
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
-        self.group = rx.map_or(0, |rx| self.group_of(rx.into()));
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
+        self.group = rx.map_or(0, |rx| self.group_of(rx));
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {

@@ -287,7 +287,7 @@ fn routes<F: Multicast>(control: &Control, table: TableId) -> Vec<IpMrouteDetail
 fn known<F: Multicast>(interface: Option<InterfaceId>, via: Option<F::Address>, bits: u8) -> MfibPath {
     let nh = FibPathNh { address: AddressUnion::new(via.unwrap_or(F::UNSPECIFIED).into()), ..FibPathNh::default() };
     let r#type = if interface.is_some() { FibPathType::Normal } else { FibPathType::Local };
-    let sw_if_index = interface.map_or(NONE, |id| id.0.into());
+    let sw_if_index = interface.map_or(NONE, |id| id.0);
     let path = FibPath { sw_if_index, weight: 1, r#type, proto: proto::<F>(), nh, ..FibPath::default() };
     MfibPath { itf_flags: MfibItfFlags(bits.into()), path }
 }

@@ -55,7 +55,7 @@ impl<F: Multicast> Node for Forward<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let (view, ingress) = (self.view.read(cx.guard), self.ingress.read(cx.guard));
         for i in 0..frame.len() {
-            let interface = ingress.interfaces.get(frame.rx[i].into());
+            let interface = ingress.interfaces.get(frame.rx[i] as usize);
             let next = interface.map_or(Next::Unrouted, |interface| self.look(view, interface, cx, frame, i));
             frame.next[i] = next.into();
         }

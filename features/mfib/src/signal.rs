@@ -20,7 +20,7 @@ pub struct Signal {
     /// By which route.
     pub serial: u64,
     /// Where.
-    pub interface: u16,
+    pub interface: u32,
     /// Its first bytes, from the IP header on; none if they are not wanted.
     pub packet: Vec<u8>,
 }

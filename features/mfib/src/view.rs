@@ -41,7 +41,7 @@ pub mod port {
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Which.
-    pub interface: u16,
+    pub interface: u32,
     /// What holds there: [`port`].
     pub flags: u8,
     /// Whether a signal waits to be read: then there is no other.
@@ -59,7 +59,7 @@ impl Port {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Out {
     /// By this interface.
-    pub interface: u16,
+    pub interface: u32,
     /// By this adjacency.
     pub hop: u32,
     /// Whether the adjacency is a router's, and not all the link's.
@@ -85,7 +85,7 @@ pub struct Entry {
 
 impl Entry {
     /// What it says of an interface.
-    pub fn port(&self, interface: u16) -> Option<&Port> {
+    pub fn port(&self, interface: u32) -> Option<&Port> {
         let place = self.ports.binary_search_by_key(&interface, |port| port.interface).ok()?;
         self.ports.get(place)
     }

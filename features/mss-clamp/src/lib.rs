@@ -59,6 +59,6 @@ fn add<F: Clamped>(dataplane: &mut Dataplane, spec: NodeSpec, arc: &'static str)
 }
 
 /// The object that has the largest size of an interface.
-fn clamp_of<F: Clamped>(control: &Control, interface: u16) -> Option<String> {
+fn clamp_of<F: Clamped>(control: &Control, interface: u32) -> Option<String> {
     Some(format!("{} {}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface))))
 }

@@ -25,6 +25,9 @@ pub struct ProxiedHost {
     pub address: Ipv6Addr,
 }
 
+/// Under which name interfaces are in groups for hosts.
+const ROOM: &str = "nd-proxy";
+
 struct Hosts {
     all: Guests<V6>,
     /// The interfaces that are in groups for others.
@@ -105,7 +108,7 @@ fn join(control: &Control) {
     let before = std::mem::replace(&mut control.room_mut::<Hosts>().joined, now);
     let none = BTreeSet::new();
     for id in before.union(&wanted.keys().copied().collect()) {
-        control.room_mut::<Ip6>().join(*id, wanted.get(id).unwrap_or(&none));
+        control.room_mut::<Ip6>().join(*id, ROOM, wanted.get(id).unwrap_or(&none));
         quiver_mld::follow(control, *id);
     }
 }

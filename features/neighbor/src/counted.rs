@@ -34,7 +34,7 @@ pub struct Counted([Arc<Row<Counter>>; 3]);
 impl Counted {
     /// Counts a message.
     pub fn add(&self, interface: InterfaceId, sort: Sort) {
-        self.0[sort as usize].add(interface.0.into(), 1);
+        self.0[sort as usize].add(interface.0, 1);
     }
 }
 
@@ -58,7 +58,7 @@ impl<F: Protocol> NeighborCounters<F> {
     }
     /// What was counted of an interface, by direction, in the order of [`Sort`].
     pub fn counts(&self, interface: InterfaceId) -> [(&'static str, [u64; 3]); 2] {
-        let of = |direction: &Direction| [0, 1, 2].map(|sort| direction.0[sort].sum(interface.0.into()));
+        let of = |direction: &Direction| [0, 1, 2].map(|sort| direction.0[sort].sum(interface.0));
         [("rx", of(&self.rx)), ("tx", of(&self.tx))]
     }
     /// Counts a message that is sent.
@@ -81,7 +81,7 @@ pub(crate) fn register<F: Protocol>(control: &Control, counters: Rc<NeighborCoun
 fn make_room<F: Protocol>(control: &Control, id: InterfaceId) {
     let counters = control.room::<Rc<NeighborCounters<F>>>().clone();
     for counters in counters.rx.0.iter().chain(&counters.tx.0) {
-        counters.grow(u32::from(id.0) + 1);
-        counters.clear(id.0.into());
+        counters.grow(id.0 + 1);
+        counters.clear(id.0);
     }
 }

@@ -33,7 +33,7 @@ pub struct Part {
 }
 
 /// Stations by the interface behind which they are, and by address.
-pub type Known = HashMap<(u16, MacAddress), Part>;
+pub type Known = HashMap<(u32, MacAddress), Part>;
 
 /// The node.
 pub struct P2pInput {
@@ -53,7 +53,7 @@ impl Node for P2pInput {
                 Some(Part { up: false, .. }) => Next::Down,
                 Some(Part { interface, up: true }) => {
                     frame.rx[i] = interface.0;
-                    self.received.add(interface.0.into(), 1, frame.length[i].into());
+                    self.received.add(interface.0, 1, frame.length[i].into());
                     Next::Found
                 }
             }

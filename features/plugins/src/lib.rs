@@ -15,7 +15,7 @@ use std::path::Path;
 /// Registers the room. No plugin is loaded yet.
 pub fn register(control: &Control) -> Result<(), Infallible> {
     let number = |control: &Control, name: &str| control.room::<Interfaces>().find(name).map(|found| found.id.0);
-    let name = |control: &Control, number: u16| control.room::<Interfaces>().name(InterfaceId(number));
+    let name = |control: &Control, number: u32| control.room::<Interfaces>().name(InterfaceId(number));
     quiver_plugin::register(control, InterfaceNames { number, name }, messages::HOST);
     configured::register(control);
     show::register(control);

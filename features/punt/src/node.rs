@@ -42,7 +42,7 @@ impl<F: Punted> Node for Redirect<F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(cx.guard);
         let rows = self.rows.read(cx.guard);
-        let of = |interface: u16| groups.get(usize::from(interface)).copied().filter(|group| *group != NONE);
+        let of = |interface: u32| groups.get(interface as usize).copied().filter(|group| *group != NONE);
         for i in 0..frame.len() {
             let Some(group) = of(frame.rx[i]).or_else(|| of(LOCAL.0)) else {
                 frame.next[i] = Next::Pass.into();

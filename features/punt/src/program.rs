@@ -36,7 +36,7 @@ arcs! {
 
 /// Where a program wants its packet to go, and the interface that it means; or the reason why it goes nowhere. Given the first
 /// bytes of a datagram, the headers among them, and the length of all.
-pub fn wanted(first: &[u8], length: usize) -> Result<(Next, u16), Next> {
+pub fn wanted(first: &[u8], length: usize) -> Result<(Next, u32), Next> {
     let number = |at: usize| Some(u32::from_ne_bytes(*first.get(at..)?.first_chunk()?));
     let (interface, action) = number(0).zip(number(4)).ok_or(Next::TooShort)?;
     let packet = first.get(DESCRIPTOR..).ok_or(Next::TooShort)?;
@@ -66,7 +66,7 @@ pub fn wanted(first: &[u8], length: usize) -> Result<(Next, u16), Next> {
         },
         _ => return Err(Next::UnknownAction),
     };
-    Ok((next, u16::try_from(interface).map_err(|_| Next::NoInterface)?))
+    Ok((next, interface))
 }
 
 /// A node.
@@ -79,7 +79,7 @@ impl Node for Programs {
         let interfaces = self.interfaces.read(cx.guard);
         for i in 0..frame.len() {
             let next = match wanted(frame.bytes(cx.pool, i), frame.length[i] as usize) {
-                Ok((_, interface)) if interfaces.get(interface.into()) != Some(&true) => Next::NoInterface,
+                Ok((_, interface)) if interfaces.get(interface as usize) != Some(&true) => Next::NoInterface,
                 Ok(_) if !frame.advance(cx.pool, i, DESCRIPTOR as isize) => Next::TooShort,
                 Ok((Next::Output, interface)) => {
                     frame.tx[i] = interface;

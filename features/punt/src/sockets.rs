@@ -27,7 +27,7 @@ pub struct Held {
     /// By what the program has it.
     pub by: By,
     /// The interface that received it.
-    pub rx: u16,
+    pub rx: u32,
     /// The frame, without tags.
     pub bytes: Vec<u8>,
 }
@@ -73,5 +73,5 @@ fn path_of<F: Punted>(control: &Control, key: (u8, u16)) -> Option<String> {
 fn datagram(control: &Control, packet: &Held) -> Vec<u8> {
     let mut frame = packet.bytes.clone();
     put_tags(control, InterfaceId(packet.rx), &mut frame);
-    [&u32::from(packet.rx).to_ne_bytes()[..], &0u32.to_ne_bytes(), &frame].concat()
+    [&packet.rx.to_ne_bytes()[..], &0u32.to_ne_bytes(), &frame].concat()
 }

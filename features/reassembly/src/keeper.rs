@@ -63,7 +63,7 @@ pub(crate) struct Desk<'a, F: Reassembled> {
 
 impl<F: Reassembled> Desk<'_, F> {
     /// The key of a fragment that an interface received.
-    pub fn key(&self, rx: u16, packet: &[u8], part: &Part<'_>) -> Option<Key<F>> {
+    pub fn key(&self, rx: u32, packet: &[u8], part: &Part<'_>) -> Option<Key<F>> {
         key(self.ingress, rx, packet, part)
     }
     /// The worker that has the parts of a packet, if they are not where they are received.

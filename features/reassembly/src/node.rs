@@ -61,7 +61,7 @@ struct Begun {
     /// As [`Part::pointer`].
     pointer: usize,
     /// The interface that received the part that came first.
-    rx: u16,
+    rx: u32,
     /// Whether a part came in a frame for many.
     link_group: bool,
     /// When the first came, in nanoseconds.
@@ -88,7 +88,7 @@ struct Came<'a, F: Reassembled> {
 }
 
 impl<F: Reassembled> Came<'_, F> {
-    fn rx(&self) -> u16 {
+    fn rx(&self) -> u32 {
         self.frame.rx[self.i]
     }
     fn link_group(&self) -> bool {
@@ -281,7 +281,7 @@ impl<P: Place> Reassembly<P> {
 }
 
 /// Has a packet be one that an interface received.
-fn received(mut packet: Packet, rx: u16, link_group: bool) -> Packet {
+fn received(mut packet: Packet, rx: u32, link_group: bool) -> Packet {
     packet.rx = rx;
     if link_group {
         packet.set_link_group();

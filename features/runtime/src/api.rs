@@ -3,7 +3,7 @@
 use quiver_compat::types::{NONE, Timestamp};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::Control;
-use quiver_engine::Dataplane;
+use quiver_engine::{ArcSpec, Dataplane, To};
 use std::time::SystemTime;
 
 use crate::Runtime;
@@ -18,6 +18,12 @@ pub(crate) fn register(control: &Control) {
         file.waiting(cli_inband);
         file.request(show_threads);
         file.request(get_node_index);
+        file.request(|control, AddNodeNext { node_name, next_name }| {
+            Ok(AddNodeNextReply { next_index: arc(control, &node_name, &next_name)? })
+        });
+        file.request(|control, GetNextIndex { node_name, next_name }| {
+            Ok(GetNextIndexReply { next_index: arc(control, &node_name, &next_name)? })
+        });
         file.request(get_f64_endian_value);
         file.request(get_f64_increment_by_one);
     });
@@ -117,6 +123,58 @@ fn get_node_index(control: &Control, request: GetNodeIndex) -> Result<GetNodeInd
 
 fn find(dataplane: &Dataplane, name: &Text<64>) -> Result<quiver_engine::NodeId, Refusal> {
     dataplane.graph().find(name.as_str()).map_err(|error| Refusal::new(Retval::NO_SUCH_NODE, error.to_string()))
+}
+
+/// Give a node an arc to another node, if it has none. What a node can do with an arc is for its room to say, so this finds those that there are.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = AddNodeNextReply)]
+struct AddNodeNext {
+    node_name: Text<64>,
+    next_name: Text<64>,
+}
+
+/// The number of the arc.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct AddNodeNextReply {
+    next_index: u32,
+}
+
+/// What is the number of the arc from a node to another one?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = GetNextIndexReply)]
+struct GetNextIndex {
+    node_name: Text<64>,
+    next_name: Text<64>,
+}
+
+/// This number.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct GetNextIndexReply {
+    next_index: u32,
+}
+
+/// The number of the arc from one node to another, or onto the feature arc that ends there.
+fn arc(control: &Control, from: &Text<64>, to: &Text<64>) -> Result<u32, Refusal> {
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    let node = find(&dataplane, from)?;
+    let next = graph.find(to.as_str()).map_err(|error| Refusal::new(Retval::NO_SUCH_NODE_2, error.to_string()))?;
+    let leads_there = |arc: &ArcSpec| match arc.to {
+        To::Node(name) => name == to.as_str(),
+        To::Features(name) => graph.feature_arcs().any(|(arc, _)| (arc.name, arc.end) == (name, to.as_str())),
+        To::Drop => graph.find("drop") == Ok(next),
+        _ => false,
+    };
+    let found = graph.arcs(node).iter().position(leads_there);
+    let arc = found.and_then(|arc| u32::try_from(arc).ok());
+    arc.ok_or_else(|| {
+        let what = format!(
+            "next_name: {from} has no arc to {to}, and none can be added: `show node {from}` lists those it has"
+        );
+        Refusal::unimplemented(what)
+    })
 }
 
 /// Does the number 1.0 arrive as such?
@@ -297,6 +355,15 @@ mod tests {
         let drop = daemon.control().room::<Dataplane>().graph().find("drop").expect("it is there");
         assert_eq!(node("drop"), Ok(drop.index() as u32));
         assert_eq!(node("drip"), Err(Retval::NO_SUCH_NODE));
+        let mut arc = |from: &str, to: &str| {
+            let asked = AddNodeNext { node_name: from.into(), next_name: to.into() };
+            let added = caller.request(&asked).map(|reply| reply.next_index);
+            let asked = GetNextIndex { node_name: from.into(), next_name: to.into() };
+            assert_eq!(caller.request(&asked).map(|reply| reply.next_index), added);
+            added
+        };
+        assert_eq!(arc("drip", "drop"), Err(Retval::NO_SUCH_NODE));
+        assert_eq!(arc("interface-output", "drip"), Err(Retval::NO_SUCH_NODE_2));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) struct Begun {
     /// Where packets are copied.
     points: Vec<Point>,
     /// The only one, if it is one.
-    interface: Option<u16>,
+    interface: Option<u32>,
     path: PathBuf,
     /// Packets in the file.
     written: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Wanted {
     /// Where packets are copied.
     pub points: Vec<Point>,
     /// The interface, if it is to be only one.
-    pub interface: Option<u16>,
+    pub interface: Option<u32>,
     /// The file; a bare name is one in /tmp, as in VPP, and without a name it is called after the points.
     pub file: Option<String>,
     /// The reason for which packets were dropped, if it is to be only one: `{node}.{reason}`.
@@ -321,7 +321,7 @@ impl Begun {
         !self.is_dispatch() && (points.is_empty() || self.points.iter().any(|point| points.contains(point)))
     }
     /// Whether it is one of an interface.
-    pub fn is_of(&self, interface: u16) -> bool {
+    pub fn is_of(&self, interface: u32) -> bool {
         self.interface == Some(interface)
     }
     /// Whether it goes to this file, as [`path_of`] has it, however its folder is spelled.
@@ -366,7 +366,7 @@ fn finish(begun: &mut Begun, cause: Cause) {
 }
 
 /// Ends the captures of an interface that is no more.
-pub(crate) fn end_of_interface(control: &Control, interface: u16) {
+pub(crate) fn end_of_interface(control: &Control, interface: u32) {
     let ids = stop(control, |begun| begun.is_running() && begun.is_of(interface));
     if ids.is_empty() {
         return;

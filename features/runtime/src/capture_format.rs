@@ -28,7 +28,7 @@ pub(crate) enum Format<W: Write> {
     /// A file that every tool reads.
     Pcap(PcapWriter<W>),
     /// One with words in it, and the interfaces that it has named so far.
-    PcapNg(PcapNgWriter<W>, Vec<u16>),
+    PcapNg(PcapNgWriter<W>, Vec<u32>),
     /// One of packets as nodes found them, of VPP's own link type.
     Dispatch(PcapWriter<W>),
 }

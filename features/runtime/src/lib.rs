@@ -94,6 +94,6 @@ pub fn show_lines(control: &Control, lines: log::Lines, set: log::SetLevels) {
 }
 
 /// The name of an interface, for people.
-fn interface_name(control: &Control, id: u16) -> String {
+fn interface_name(control: &Control, id: u32) -> String {
     control.room::<Interfaces>().name(InterfaceId(id))
 }

@@ -10,11 +10,11 @@ use quiver_ip::objects::TableNumber;
 use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_ip::table_word::table;
 use quiver_ip::{Family, Ip};
+use quiver_tunnel::Ends;
 use quiver_wire::{V4, V6};
 use serde_json::{Value, json};
 
 use crate::config::{Encaps, UdpEncap};
-use crate::outer::Ends;
 
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);

@@ -10,7 +10,7 @@ use quiver_ip::objects::TableNumber;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
-use crate::outer::Ends;
+use quiver_tunnel::{Choice, Ends, Outer};
 
 /// An encapsulation in UDP, into which routes lead by its number.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -48,10 +48,10 @@ impl UdpEncap {
 pub struct Encap {
     /// Between whom datagrams go.
     pub ends: Ends,
+    /// The headers of datagrams.
+    pub outer: Outer,
     /// 0 leaves it to the flow.
     pub source_port: u16,
-    /// The other end's.
-    pub destination_port: u16,
     /// What the way to the other end comes to, of its family.
     pub group: u32,
 }
@@ -146,7 +146,8 @@ pub(crate) fn apply(control: &Control, change: Change<'_, UdpEncap>) -> Result<(
             Ends::V4(_, to) => hold::<V4>(control, wanted.table.into(), to),
             Ends::V6(_, to) => hold::<V6>(control, wanted.ip6_table.into(), to),
         };
-        Some(Encap { ends, source_port: wanted.source_port, destination_port: wanted.destination_port, group })
+        let outer = Outer::new(&ends, &Choice::of(&ends, wanted.destination_port), &[]);
+        Some(Encap { ends, outer, source_port: wanted.source_port, group })
     });
     let old = control.room_mut::<Encaps>().set(id, encap);
     match old.map(|old| (old.ends, old.group)) {

@@ -1,8 +1,7 @@
 //! UDP encapsulation: routes whose packets, of either family, go on as payload of datagrams between two addresses, of either
 //! family. Whoever is at the other end takes them out again.
 //!
-//! - [`node`]: the nodes `udp-encap-ip4` and `udp-encap-ip6`, by the family of what is put into datagrams; [`outer`]: the headers
-//!   that they write.
+//! - [`node`]: the nodes `udp-encap-ip4` and `udp-encap-ip6`, by the family of what is put into datagrams.
 //! - [`config`]: the objects of kind `udp-encaps`; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -10,7 +9,6 @@ mod api;
 mod command;
 pub mod config;
 pub mod node;
-pub mod outer;
 
 pub use config::UdpEncap;
 

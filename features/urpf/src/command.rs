@@ -51,7 +51,7 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     Ok(table.into())
 }
 
-fn rows<F: Checked>(control: &Control) -> Vec<(Option<u16>, [Cell; 5])> {
+fn rows<F: Checked>(control: &Control) -> Vec<(Option<u32>, [Cell; 5])> {
     let interfaces = control.room::<Interfaces>();
     let row = |check: std::rc::Rc<ReversePathCheck<F>>| {
         let id = interfaces.id_of(&check.interface.0).ok().map(|id| id.0);

@@ -90,6 +90,6 @@ fn check_of_sent<F: Checked>(control: &Control, record: &Record) -> Option<Strin
 }
 
 /// The object that has an interface checked.
-fn check_of<F: Checked>(control: &Control, direction: Direction, interface: u16) -> String {
+fn check_of<F: Checked>(control: &Control, direction: Direction, interface: u32) -> String {
     format!("{} {} {direction}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface)))
 }

@@ -152,9 +152,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     const HAS_ORDINARY: bool = !SENT;
 
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
         if let Some(rx) = rx.filter(|_| !SENT) {
-            self.rx = rx.into();
+            self.rx = rx;
             let table = self.ingress.table(self.slot(self.rx));
             self.table = table.map(|table| (table, table.lpm.view(self.guard)));
         }
@@ -183,9 +183,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         let Some(rows) = self.known.pick(hops) else { return false };
         let mut by = [0; LANES];
         for lane in 0..LANES {
-            by[lane] = rows.row(lane).sending();
+            by[lane] = rows.row(lane).tx();
         }
-        !(hops.with(&by) & 0xffff).ne(self.rx).any()
+        !hops.with(&by).ne(self.rx).any()
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
@@ -205,8 +205,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
-        let table = if SENT { None } else { self.ingress.table(self.slot(rx.into())) };
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
+        let table = if SENT { None } else { self.ingress.table(self.slot(rx)) };
         // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is.
         if let Some(table) = table.filter(|table| table.lpm.is_far()) {
             for i in 0..windows.len() {

@@ -38,8 +38,8 @@ pub struct Leads {
 impl Leads {
     /// To a neighbour behind an interface.
     #[inline(always)]
-    pub fn by(interface: u16, back: u32) -> Leads {
-        Leads { any: true, back: u32::from(interface) == back }
+    pub fn by(interface: u32, back: u32) -> Leads {
+        Leads { any: true, back: interface == back }
     }
     /// Where both lead.
     #[inline(always)]
@@ -100,7 +100,7 @@ impl<'f, F: Checked> Look<'f, F> {
         };
         match again {
             Again::Destination(slot) => in_table(slot.into()),
-            Again::Received(interface) => in_table(self.ingress.word(interface.into())),
+            Again::Received(interface) => in_table(self.ingress.word(interface)),
             Again::Crossing(number) => {
                 steps.checked_sub(1).map_or(Leads::default(), |steps| self.crossing(number, steps))
             }
@@ -139,7 +139,7 @@ fn each(row: Option<&GroupRow>) -> impl Iterator<Item = u32> {
 
 /// Where a hop leads that says itself where.
 #[inline(always)]
-pub fn end(hop: u32, interface: u32, sends_by: impl Fn(u32) -> u16) -> Leads {
+pub fn end(hop: u32, interface: u32, sends_by: impl Fn(u32) -> u32) -> Leads {
     match hop {
         hop @ hop::FIRST_ADJACENCY..hop::AGAIN => Leads::by(sends_by(hop), interface),
         hop::LOCAL => Leads { any: true, back: false },

@@ -90,16 +90,16 @@ impl InputBody<'_> {
     fn judge(&self, rx: u32, [outer, inner]: [u32; 2], count: u32) -> Verdict {
         let tag = |word: u32| Tag { ethertype: (word >> 16) as u16, tci: word as u16 };
         let tags = Tags { first: [tag(outer), tag(inner)], count: count as usize };
-        let is_layer2 = |interface: u16| self.ports.get(usize::from(interface)).is_some_and(|port| port.is_layer2());
+        let is_layer2 = |interface: u32| self.ports.get(interface as usize).is_some_and(|port| port.is_layer2());
         let of_itself = |next, pop| Verdict { rx, next, pop, found: false };
-        match find(&self.table, rx as u16, &tags) {
+        match find(&self.table, rx, &tags) {
             Some(Found { interface, .. }) if !part(self.parts, interface).up => of_itself(Next::Down, 0),
             Some(Found { interface, tags }) => {
-                let of_part = |next, pop| Verdict { rx: interface.into(), next, pop, found: true };
+                let of_part = |next, pop| Verdict { rx: interface, next, pop, found: true };
                 if is_layer2(interface) { of_part(Next::Layer2, 0) } else { of_part(Next::Ethernet, tags as u32) }
             }
             // What no sub-interface wants is the interface's own in layer 2, and in layer 3 if its tag is no VLAN's.
-            None if is_layer2(rx as u16) => of_itself(Next::Layer2, 0),
+            None if is_layer2(rx) => of_itself(Next::Layer2, 0),
             None if tags.count == 1 && tags.first[0].vlan() == 0 => of_itself(Next::Ethernet, 1),
             None => of_itself(Next::UnknownVlan, 0),
         }
@@ -118,7 +118,7 @@ impl Body for InputBody<'_> {
     const REWRITES: Quarters = Quarters::ALL;
     const HAS_ORDINARY: bool = true;
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
         if windows.is_empty() {
             return;
         }
@@ -128,7 +128,7 @@ impl Body for InputBody<'_> {
         let count = [OUTER, INNER, INNER + TAG].into_iter().take_while(|at| is_announced(word(*at))).count() as u32;
         if let 1 | 2 = count {
             let behind = if count > 1 { word(INNER) & NO_PRIORITY } else { 0 };
-            let key = [rx.into(), word(OUTER) & NO_PRIORITY, behind, count];
+            let key = [rx, word(OUTER) & NO_PRIORITY, behind, count];
             let verdict = self.judge(key[0], [key[1], key[2]], count);
             if let Next::Ethernet | Next::Layer2 = verdict.next {
                 self.ordinary = (key, verdict);

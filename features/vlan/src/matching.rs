@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quiver_engine::{Domain, Guard, Paged, Publisher, Snapshot};
+use quiver_engine::{Domain, Guard, INTERFACES_MAX, Paged, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_table::{ExactError, ExactTable, ExactView, ExactWriter};
 
@@ -66,7 +66,7 @@ impl Pattern {
             TagPattern::Vlan(tci) => Some(vec![outer, Tag { ethertype: 0x8100, tci }]),
         }
     }
-    fn key(self, parent: u16) -> u64 {
+    fn key(self, parent: u32) -> u64 {
         match self {
             Pattern::Tagged { ethertype, outer, inner, .. } => key(parent, ethertype, outer, inner),
             Pattern::Untagged => key(parent, 0, TagPattern::None, TagPattern::None),
@@ -79,38 +79,38 @@ impl Pattern {
             Pattern::Tagged { exact, .. } => (2, exact),
             Pattern::Untagged | Pattern::Default => (0, false),
         };
-        u64::from(id.0) | count << 16 | u64::from(exact) << 24
+        u64::from(id.0) | count << 32 | u64::from(exact) << 40
     }
 }
 
 /// Never 0: the ethertype's bit is set, or the outer pattern's highest.
-fn key(parent: u16, ethertype: u16, outer: TagPattern, inner: TagPattern) -> u64 {
+fn key(parent: u32, ethertype: u16, outer: TagPattern, inner: TagPattern) -> u64 {
     let announced = match ethertype {
         0 => 1,
         0x88a8 => 2,
         _ => 3,
     };
-    announced << 48 | u64::from(parent) << 32 | outer.bits() << 16 | inner.bits()
+    announced << 60 | u64::from(parent) << 28 | outer.bits() << 14 | inner.bits()
 }
 
 /// A sub-interface that frames belong to, and how many of their tags say so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
     /// The sub-interface.
-    pub interface: u16,
+    pub interface: u32,
     /// Tags that are its, the rest is payload.
     pub tags: usize,
 }
 
 /// The most specific sub-interface of `parent` for these tags.
 #[inline(always)]
-pub fn find(table: &ExactView, parent: u16, tags: &Tags) -> Option<Found> {
+pub fn find(table: &ExactView, parent: u32, tags: &Tags) -> Option<Found> {
     find_by(|key| table.get(key), parent, tags)
 }
 
 /// The same, by what gives a key's value.
 #[inline(always)]
-fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u16, tags: &Tags) -> Option<Found> {
+fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option<Found> {
     let [outer, inner] = tags.first;
     if tags.count == 0 || tags.count == 1 && outer.vlan() == 0 {
         return found(get(Pattern::Untagged.key(parent))?, tags.count);
@@ -131,7 +131,7 @@ fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u16, tags: &Tags) -> Option
 
 /// What a value says, unless it wants fewer tags.
 fn found(value: u64, count: usize) -> Option<Found> {
-    let (interface, tags, exact) = (value as u16, (value >> 16 & 0xff) as usize, value >> 24 & 1 != 0);
+    let (interface, tags, exact) = (value as u32, (value >> 32 & 0xff) as usize, value >> 40 & 1 != 0);
     (!exact || count == tags).then_some(Found { interface, tags })
 }
 
@@ -157,7 +157,7 @@ pub struct SubInterfaces {
 }
 
 /// Sub-interfaces there can be: interface numbers there are.
-const SUB_INTERFACES_MAX: usize = 65_536;
+const SUB_INTERFACES_MAX: usize = INTERFACES_MAX as usize;
 
 impl SubInterfaces {
     pub(crate) fn new(epochs: &Domain) -> Result<SubInterfaces, ExactError> {
@@ -173,7 +173,7 @@ impl SubInterfaces {
     }
     /// The sub-interface that has a pattern already.
     pub(crate) fn owner(&self, parent: InterfaceId, pattern: Pattern) -> Option<InterfaceId> {
-        self.table.get(pattern.key(parent.0)).map(|row| InterfaceId(row.value as u16))
+        self.table.get(pattern.key(parent.0)).map(|row| InterfaceId(row.value as u32))
     }
     /// The sub-interface that has frames with these tags.
     pub(crate) fn find(&self, parent: InterfaceId, tags: &Tags) -> Option<InterfaceId> {
@@ -224,8 +224,8 @@ impl SubInterfaces {
 
 /// The part of an interface, as a node finds it.
 #[inline(always)]
-pub(crate) fn part(parts: &Paged<Part>, interface: u16) -> Part {
-    parts.get(usize::from(interface)).copied().unwrap_or_default()
+pub(crate) fn part(parts: &Paged<Part>, interface: u32) -> Part {
+    parts.get(interface as usize).copied().unwrap_or_default()
 }
 
 /// What a node reads of the table in a turn.
@@ -266,12 +266,12 @@ mod tests {
             tagged(0x88a8, Vlan(10), None, true),
         ];
         for (id, pattern) in patterns.iter().enumerate() {
-            subs.add(parent, *pattern, InterfaceId(id as u16)).unwrap();
+            subs.add(parent, *pattern, InterfaceId(id as u32)).unwrap();
         }
         let reader = epochs.register();
         let table = subs.table();
         let view = table.view(reader.guard());
-        let cases: [(&[u16], u16, usize); 11] = [
+        let cases: [(&[u16], u32, usize); 11] = [
             (&[10], 0, 1),
             (&[10, 20], 1, 2),
             (&[10, 21], 2, 2),
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(find(&view, 7, &tags(0x88a8, &[10])).map(|found| found.interface), Some(8));
         assert_eq!(find(&view, 6, &tags(0x8100, &[10])), Option::None);
         for (id, pattern) in patterns.iter().enumerate() {
-            subs.remove(parent, *pattern, InterfaceId(id as u16));
+            subs.remove(parent, *pattern, InterfaceId(id as u32));
         }
         assert_eq!(find(&view, 7, &tags(0x8100, &[10])), Option::None);
     }

@@ -57,7 +57,7 @@ const UNSAID: u32 = 3;
 fn count_of(parts: &Paged<Part>, ports: &Paged<Port>, tx: u32) -> u32 {
     match ports.get(tx as usize).is_some_and(|port| port.is_layer2()) {
         true => 0,
-        false => part(parts, tx as u16).count.map_or(UNSAID, u32::from),
+        false => part(parts, tx).count.map_or(UNSAID, u32::from),
     }
 }
 
@@ -71,9 +71,9 @@ impl Body for OutputBody<'_> {
     const REWRITES: Quarters = Quarters::ALL;
     const HAS_ORDINARY: bool = true;
     #[inline(always)]
-    fn begin(&mut self, _: Option<u16>, tx: Option<u16>) {
+    fn begin(&mut self, _: Option<u32>, tx: Option<u32>) {
         if let Some(tx) = tx {
-            self.count = count_of(self.parts, self.ports, tx.into());
+            self.count = count_of(self.parts, self.ports, tx);
             self.tags = part(self.parts, tx).tags.map(|tag| tag.word());
         }
     }
@@ -102,8 +102,8 @@ impl Body for OutputBody<'_> {
         if !(count.ne(0) & p.live).any() {
             return;
         }
-        let outer = p.of_tx(self.tags[0], |tx| part(parts, tx as u16).tags[0].word()).array();
-        let inner = p.of_tx(self.tags[1], |tx| part(parts, tx as u16).tags[1].word()).array();
+        let outer = p.of_tx(self.tags[0], |tx| part(parts, tx).tags[0].word()).array();
+        let inner = p.of_tx(self.tags[1], |tx| part(parts, tx).tags[1].word()).array();
         let (offsets, counts) = (p.offset.array(), count.array());
         for lane in p.live.bits() {
             let bytes = counts[lane] as usize * TAG;

@@ -80,7 +80,7 @@ async fn drops(control: Control, matches: Matches, output: Output) -> Result<Rep
         left = left.map(|left| left - 1);
         let now = counts(&control.room::<Dataplane>());
         // The first sample of each reason and interface stands for the others.
-        let mut samples = BTreeMap::<Reason, BTreeMap<u16, Captured>>::new();
+        let mut samples = BTreeMap::<Reason, BTreeMap<u32, Captured>>::new();
         for sample in following.inbox.waiting() {
             if let Some(reason) = sample.reason {
                 samples.entry(reason).or_default().entry(sample.interface).or_insert(sample);

@@ -175,7 +175,7 @@ pub struct Bench {
     daemon: Daemon,
     backing: Backing,
     queue: QueueId,
-    sends: u16,
+    sends: u32,
     /// How many packets are sent for so many that were received.
     ratio: (usize, usize),
     in_flight: usize,

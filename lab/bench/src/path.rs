@@ -2,6 +2,7 @@
 
 mod ip4;
 mod mixed;
+mod tunnels;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -209,6 +210,7 @@ pub fn all() -> Vec<Path> {
     ];
     all.extend(ip4::all());
     all.extend(mixed::all());
+    all.extend(tunnels::all());
     all
 }
 

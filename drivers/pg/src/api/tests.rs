@@ -91,7 +91,7 @@ fn interfaces_are_created_found_again_and_deleted() {
     let mut bench = Bench::new();
     let index = bench.create(7, PgInterfaceMode::Ethernet).expect("there is room");
     assert_eq!(bench.create(7, PgInterfaceMode::Ethernet), Ok(index), "it is there already");
-    assert_eq!(bench.daemon.control().room::<Interfaces>().find("pg7").map(|found| u32::from(found.id.0)), Some(index));
+    assert_eq!(bench.daemon.control().room::<Interfaces>().find("pg7").map(|found| found.id.0), Some(index));
     let older = PgCreateInterfaceV2 {
         interface_id: InterfaceIndex(8),
         gso_enabled: false,

@@ -49,7 +49,7 @@ impl Lent {
         &mut self,
         pool: &mut Pool,
         frame: &mut Frame,
-        rx: u16,
+        rx: u32,
         parts: impl Iterator<Item = (usize, u32)> + Clone,
         mut lent: impl FnMut(usize, Span),
     ) -> bool {
@@ -85,7 +85,7 @@ impl Lent {
     }
     /// Begins to receive packets of one buffer each, which costs less than [`Lent::receive`].
     #[inline(always)]
-    pub fn burst<'a>(&'a mut self, pool: &'a mut Pool, frame: &'a mut Frame, rx: u16) -> Burst<'a> {
+    pub fn burst<'a>(&'a mut self, pool: &'a mut Pool, frame: &'a mut Frame, rx: u32) -> Burst<'a> {
         self.home.check(pool);
         Burst { slots: &mut self.slots, home: &self.home, pool, frame, rx }
     }
@@ -115,7 +115,7 @@ pub struct Burst<'a> {
     home: &'a Buffers,
     pool: &'a mut Pool,
     frame: &'a mut Frame,
-    rx: u16,
+    rx: u32,
 }
 impl Burst<'_> {
     /// Makes a packet of the first `length` bytes of a slot's buffer, and appends it to the frame. Returns the empty buffer that

@@ -66,9 +66,9 @@ pub(crate) struct Raw {
 pub struct Packet {
     pub(crate) raw: Raw,
     /// Where it was received.
-    pub rx: u16,
+    pub rx: u32,
     /// Where it is to be sent.
-    pub tx: u16,
+    pub tx: u32,
     /// What a lookup chose.
     pub hop: u32,
     home: Arc<Shared>,
@@ -79,7 +79,7 @@ impl Packet {
         Packet { raw, rx: 0, tx: 0, hop: 0, home: pool.shared.clone() }
     }
     #[must_use]
-    pub(crate) fn with_columns(mut self, rx: u16, tx: u16, hop: u32) -> Packet {
+    pub(crate) fn with_columns(mut self, rx: u32, tx: u32, hop: u32) -> Packet {
         (self.rx, self.tx, self.hop) = (rx, tx, hop);
         self
     }

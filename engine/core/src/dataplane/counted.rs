@@ -1,15 +1,13 @@
 //! What the engine itself counts, under the names by which VPP's clients know it: `/if/...` by interface,
 //! `/quiver/rx-queue/...` by receive queue and interface, `/err/...` by node and reason of a drop, which is an arc.
 
-use super::DataplaneError;
+use super::{DataplaneError, INTERFACES_MAX};
 use crate::counters::{Counter, Counters, Row, Traffic};
 use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters, NodeId};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
 
-/// Interfaces there can be.
-const INTERFACES_MAX: u32 = 1 << 16;
 /// Arcs of nodes that are shown at most.
 const ARCS_MAX: u32 = 1 << 16;
 
@@ -89,16 +87,16 @@ pub(crate) struct RxRows {
 
 impl RxRows {
     /// Counts packets of an interface that came by the queue, and by the node that stands for it.
-    pub fn received(&self, interface: u16, node: &NodeCounters, packets: u64, bytes: u64) {
-        self.rx.add(interface.into(), packets, bytes);
-        self.queue.add(interface.into(), packets, bytes);
+    pub fn received(&self, interface: u32, node: &NodeCounters, packets: u64, bytes: u64) {
+        self.rx.add(interface, packets, bytes);
+        self.queue.add(interface, packets, bytes);
         node.calls.add(1);
         node.packets.add(packets);
     }
     /// Counts packets that were lost for a reason, which is an arc of the node that stands for the queue.
-    pub fn lost(&self, interface: u16, reason: u16, packets: u64) {
+    pub fn lost(&self, interface: u32, reason: u16, packets: u64) {
         let apart = self.apart.iter().find(|(arc, _)| *arc == Some(reason));
-        apart.map_or(&self.errors, |(_, row)| row).add(interface.into(), packets);
+        apart.map_or(&self.errors, |(_, row)| row).add(interface, packets);
     }
 }
 
@@ -173,25 +171,24 @@ impl Counted {
         own.into_iter().chain(self.added_simple.iter().map(|(_, counters)| counters))
     }
     /// What rooms count of an interface without bytes, by name.
-    pub fn added_of(&self, interface: u16) -> impl Iterator<Item = (&'static str, u64)> {
-        self.added_simple.iter().map(move |(name, counters)| (*name, counters.sum(interface.into())))
+    pub fn added_of(&self, interface: u32) -> impl Iterator<Item = (&'static str, u64)> {
+        self.added_simple.iter().map(move |(name, counters)| (*name, counters.sum(interface)))
     }
     /// Makes room for an interface with so many receive queues.
-    pub fn grow(&mut self, interface: u16, queues: usize) {
+    pub fn grow(&mut self, interface: u32, queues: usize) {
         for queue in self.queues.len()..queues {
             let name = format!("/quiver/rx-queue/{queue}");
             self.queues.push(Counters::shown(&self.segment, &name, INTERFACES_MAX));
         }
-        self.capacity = self.capacity.max(u32::from(interface) + 1);
+        self.capacity = self.capacity.max(interface + 1);
         self.pairs().for_each(|counters| counters.grow(self.capacity));
         self.singles().for_each(|counters| counters.grow(self.capacity));
     }
-    pub fn clear(&self, interface: u16) {
-        self.pairs().for_each(|counters| counters.clear(interface.into()));
-        self.singles().for_each(|counters| counters.clear(interface.into()));
+    pub fn clear(&self, interface: u32) {
+        self.pairs().for_each(|counters| counters.clear(interface));
+        self.singles().for_each(|counters| counters.clear(interface));
     }
-    pub fn of(&self, interface: u16) -> InterfaceCounters {
-        let interface = interface.into();
+    pub fn of(&self, interface: u32) -> InterfaceCounters {
         InterfaceCounters {
             rx: self.rx.sum(interface),
             tx: self.tx.sum(interface),

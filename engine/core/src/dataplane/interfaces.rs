@@ -20,7 +20,7 @@ pub struct QueueInfo {
     /// Its number.
     pub id: QueueId,
     /// Its interface.
-    pub interface: u16,
+    pub interface: u32,
     /// Its number among the interface's queues.
     pub index: usize,
     /// The node that stands for it.
@@ -39,22 +39,22 @@ pub struct QueueInfo {
 
 /// Parts of interfaces, which send by the queues of the whole; every copy of it knows them at any time.
 #[derive(Clone, Default)]
-pub struct Parts(Rc<RefCell<BTreeMap<u16, u16>>>);
+pub struct Parts(Rc<RefCell<BTreeMap<u32, u32>>>);
 
 impl Parts {
     /// Whether an interface is a part of another one.
-    pub fn contains(&self, interface: u16) -> bool {
+    pub fn contains(&self, interface: u32) -> bool {
         self.0.borrow().contains_key(&interface)
     }
     /// The interface that this one is a part of.
-    pub fn whole_of(&self, interface: u16) -> Option<u16> {
+    pub fn whole_of(&self, interface: u32) -> Option<u32> {
         self.0.borrow().get(&interface).copied()
     }
     /// Each part with its whole.
-    pub(super) fn all(&self) -> Vec<(u16, u16)> {
+    pub(super) fn all(&self) -> Vec<(u32, u32)> {
         self.0.borrow().iter().map(|(part, whole)| (*part, *whole)).collect()
     }
-    fn set(&self, interface: u16, port: Option<u16>) {
+    fn set(&self, interface: u32, port: Option<u32>) {
         match port {
             Some(port) => self.0.borrow_mut().insert(interface, port),
             None => self.0.borrow_mut().remove(&interface),
@@ -67,7 +67,7 @@ impl Dataplane {
     /// down until [`Dataplane::set_up`].
     pub fn attach(
         &mut self,
-        interface: u16,
+        interface: u32,
         input: NodeId,
         rx: Vec<Box<dyn RxQueue>>,
         tx: Vec<Box<dyn TxQueue>>,
@@ -119,7 +119,7 @@ impl Dataplane {
     }
     /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
-    pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
+    pub fn attach_via(&mut self, interface: u32, port: Option<u32>) {
         self.generations.change(interface);
         self.parts.set(interface, port);
         self.counted.grow(interface, 0);
@@ -130,7 +130,7 @@ impl Dataplane {
     }
     /// Takes an interface away from all workers. `gone` is dropped when no worker can refer to the interface any more:
     /// let it free the interface's number.
-    pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
+    pub fn detach(&mut self, interface: u32, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
         self.up.remove(&interface);
         self.generations.change(interface);
@@ -155,11 +155,11 @@ impl Dataplane {
         &self.parts
     }
     /// Whether an interface has queues of its own.
-    pub fn has_port(&self, interface: u16) -> bool {
+    pub fn has_port(&self, interface: u32) -> bool {
         self.ports.contains(&interface)
     }
     /// Opens or closes an interface's queues.
-    pub fn set_up(&mut self, interface: u16, up: bool) {
+    pub fn set_up(&mut self, interface: u32, up: bool) {
         match up {
             true => self.up.insert(interface),
             false => self.up.remove(&interface),
@@ -168,7 +168,7 @@ impl Dataplane {
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }
     /// What an interface counted since it was made or cleared.
-    pub fn interface_counters(&self, interface: u16) -> InterfaceCounters {
+    pub fn interface_counters(&self, interface: u32) -> InterfaceCounters {
         self.counted.of(interface)
     }
     /// The counters of received packets by interface; nodes add those of sub-interfaces.
@@ -189,11 +189,11 @@ impl Dataplane {
         self.counted.add_simple(name)
     }
     /// What rooms have counted of an interface without bytes, by name.
-    pub fn added_interface_counters(&self, interface: u16) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn added_interface_counters(&self, interface: u32) -> impl Iterator<Item = (&'static str, u64)> {
         self.counted.added_of(interface)
     }
     /// Sets an interface's counters to zero.
-    pub fn clear_interface_counters(&self, interface: u16) {
+    pub fn clear_interface_counters(&self, interface: u32) {
         self.counted.clear(interface);
     }
     /// The statistics, for rooms to add to.

@@ -97,9 +97,9 @@ pub struct Injected {
     /// Its bytes, from the header on that the node reads.
     pub bytes: Vec<u8>,
     /// The interface taken to have received it.
-    pub rx: u16,
+    pub rx: u32,
     /// The interface that is to send it.
-    pub tx: u16,
+    pub tx: u32,
     /// What a lookup would have chosen.
     pub hop: u32,
 }

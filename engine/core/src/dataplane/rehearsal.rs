@@ -43,7 +43,7 @@ impl Dataplane {
     /// workers is there afterwards, in the recollection: until they have been told, the records are no answer.
     pub fn rehearse(
         &mut self,
-        interface: u16,
+        interface: u32,
         frame: &[u8],
         now: u64,
         recollection: &mut Recollection,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 impl Dataplane {
     /// Enables or disables a feature on an interface.
-    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u32, on: bool) -> Result<(), GraphError> {
         if self.blueprint.enable(arc, node, interface, on)? {
             self.wire();
         }

@@ -236,9 +236,9 @@ pub struct Blueprint {
     /// Features whose arcs are not registered yet.
     pub(super) early: Vec<FeatureSpec>,
     /// (arc, feature's node, interface).
-    pub(super) enabled: BTreeSet<(usize, &'static str, u16)>,
+    pub(super) enabled: BTreeSet<(usize, &'static str, u32)>,
     /// The same by interface.
-    pub(super) enabled_at: BTreeSet<(u16, Feature)>,
+    pub(super) enabled_at: BTreeSet<(u32, Feature)>,
     /// Which packets of demultiplexers go where.
     pub(super) claims: Claims,
     /// Arcs that configuration re-wired.
@@ -395,7 +395,7 @@ impl Blueprint {
         (0..self.nodes.len() as u16).map(NodeId)
     }
     /// Feature arcs with their features in order, and the interfaces on which each is enabled.
-    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, Vec<u16>)>)> {
+    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, Vec<u32>)>)> {
         self.arcs.iter().zip(&self.features).enumerate().map(|(at, (arc, features))| {
             let on = |feature: &FeatureSpec| self.enabled_on(at, feature.node).collect();
             (arc, features.iter().map(|feature| (feature, on(feature))).collect())

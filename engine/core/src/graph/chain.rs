@@ -12,7 +12,7 @@ pub(super) struct Step {
     pub at: NodeId,
     pub arc: u16,
     /// The interface for which the arc leads on to the next node, if features of it decide.
-    pub decides: Option<(Side, u16)>,
+    pub decides: Option<(Side, u32)>,
 }
 impl Step {
     /// Whether all packets of a frame leave the node this way.
@@ -24,7 +24,7 @@ impl Step {
 
 /// Whether the interface that decides is that of all packets of a frame.
 #[inline(always)]
-pub(super) fn decides(by: Option<(Side, u16)>, frame: &Frame) -> bool {
+pub(super) fn decides(by: Option<(Side, u32)>, frame: &Frame) -> bool {
     match by {
         None => true,
         Some((Side::Rx, interface)) => frame.one_rx && frame.rx[0] == interface,
@@ -114,7 +114,7 @@ impl Chain {
     }
     /// Notes how packets left the last node.
     #[inline(always)]
-    pub(super) fn leave_by(&mut self, arc: u16, decides: Option<(Side, u16)>) {
+    pub(super) fn leave_by(&mut self, arc: u16, decides: Option<(Side, u32)>) {
         if let Some(step) = self.steps[..self.len].last_mut() {
             (step.arc, step.decides) = (arc, decides);
         }

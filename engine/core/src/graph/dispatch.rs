@@ -94,7 +94,7 @@ enum Waiting {
 struct Way {
     arc: u16,
     /// The interface for which that holds, if features of it decide.
-    decides: Option<(Side, u16)>,
+    decides: Option<(Side, u32)>,
     to: NodeId,
     /// Whether the frame may go on at once: to a node that is no end.
     goes_on: bool,

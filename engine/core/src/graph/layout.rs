@@ -10,23 +10,23 @@ use std::sync::Arc;
 
 impl Blueprint {
     /// Enables or disables a feature on an interface. True if that changed anything.
-    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<bool, GraphError> {
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u32, on: bool) -> Result<bool, GraphError> {
         let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
         let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
         let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
         Ok(self.set_enabled((at, feature.node, interface), on))
     }
     /// Disables all features of an interface. True if there were any.
-    pub fn disable_all(&mut self, interface: u16) -> bool {
+    pub fn disable_all(&mut self, interface: u32) -> bool {
         let keys: Vec<_> = self.features_of(interface).map(|(at, node)| (at, node, interface)).collect();
         keys.into_iter().fold(false, |changed, key| self.set_enabled(key, false) | changed)
     }
     /// The features that are enabled on an interface.
-    pub(crate) fn features_of(&self, interface: u16) -> impl Iterator<Item = Feature> {
+    pub(crate) fn features_of(&self, interface: u32) -> impl Iterator<Item = Feature> {
         let from = self.enabled_at.range((interface, (0, ""))..);
         from.take_while(move |(at, _)| *at == interface).map(|(_, feature)| *feature)
     }
-    fn set_enabled(&mut self, key: (usize, &'static str, u16), on: bool) -> bool {
+    fn set_enabled(&mut self, key: (usize, &'static str, u32), on: bool) -> bool {
         let (at, node, interface) = key;
         let before = self.is_enabled(at, node);
         let changed = if on { self.enabled.insert(key) } else { self.enabled.remove(&key) };
@@ -47,9 +47,9 @@ impl Blueprint {
         self.enabled_on(at, node).next().is_some()
     }
     /// The interfaces on which a feature is enabled.
-    pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
+    pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u32> {
         let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
-        let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
+        let on = self.enabled.range((at, node, 0)..=(at, node, u32::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| open)
     }
 
@@ -125,7 +125,7 @@ impl Blueprint {
         self.standing_for(None, self.ids[node])
     }
     /// Notes where packets of an interface go behind each position of an arc, and of arcs that end at it.
-    fn place(&self, wiring: &mut Wiring, at: usize, interface: u16) {
+    fn place(&self, wiring: &mut Wiring, at: usize, interface: u32) {
         let mut arcs = vec![at];
         while let Some(at) = arcs.pop() {
             for position in 0..=self.features[at].len() {
@@ -133,8 +133,8 @@ impl Blueprint {
                 let next =
                     self.ahead(at, position).find(on).map_or(FeatureTable::NONE, |(_, node)| self.in_place(node));
                 let row = &mut wiring.features[at].next[position];
-                if row.get(interface.into()).copied().unwrap_or_default() != next {
-                    *row.get_mut(interface.into()) = next;
+                if row.get(interface as usize).copied().unwrap_or_default() != next {
+                    *row.get_mut(interface as usize) = next;
                 }
             }
             arcs.extend((0..self.arcs.len()).filter(|before| self.beyond(*before) == Some(at)));

@@ -78,7 +78,7 @@ pub(crate) struct Discard(pub Arc<Row<Counter>>);
 impl Node for Discard {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
-            self.0.add(frame.rx[i].into(), 1);
+            self.0.add(frame.rx[i], 1);
         }
         for capture in cx.output.captures.at(Point::Drop) {
             for i in 0..frame.len() {
@@ -112,7 +112,7 @@ impl Node for Punt {
         for i in 0..frame.len() {
             let mut bytes = vec![];
             frame.gather(cx.pool, i, &mut bytes);
-            self.counters.add(frame.rx[i].into(), 1);
+            self.counters.add(frame.rx[i], 1);
             // A full queue drops the packet and counts it.
             self.to.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });
         }
@@ -126,7 +126,7 @@ pub struct Punted {
     /// The arc that led here.
     pub reason: Reason,
     /// The interface that received it.
-    pub rx: u16,
+    pub rx: u32,
     /// The packet, from the header on that the deciding node read.
     pub bytes: Vec<u8>,
 }

@@ -70,8 +70,8 @@ impl FeatureTable {
     pub const NONE: NodeId = NodeId(u16::MAX);
 
     #[inline(always)]
-    pub fn next(&self, position: u16, interface: u16) -> NodeId {
-        let row = self.next.get(usize::from(position)).and_then(|row| row.get(interface.into()));
+    pub fn next(&self, position: u16, interface: u32) -> NodeId {
+        let row = self.next.get(usize::from(position)).and_then(|row| row.get(interface as usize));
         row.copied().filter(|next| *next != FeatureTable::NONE).unwrap_or(self.end)
     }
 }
@@ -103,7 +103,7 @@ pub struct Wiring {
 
 impl Wiring {
     /// Where an arc leads for packets of an interface.
-    pub fn follow(&self, node: NodeId, arc: u16, interface: u16) -> Option<NodeId> {
+    pub fn follow(&self, node: NodeId, arc: u16, interface: u32) -> Option<NodeId> {
         Some(match *self.shape.targets.get(node.index())?.get(usize::from(arc))? {
             Target::Node(to) | Target::End(to) => to,
             Target::Features { arc, position } => self.features.get(usize::from(arc))?.next(position, interface),

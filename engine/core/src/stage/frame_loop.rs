@@ -18,8 +18,8 @@ impl Frame {
             header,
             offset: Lanes::widen(isa, group(&self.offset, g)),
             length: Lanes::new(isa, group(&self.length, g)),
-            rx: Lanes::widen(isa, group(&self.rx, g)),
-            tx: Lanes::widen(isa, group(&self.tx, g)),
+            rx: Lanes::new(isa, group(&self.rx, g)),
+            tx: Lanes::new(isa, group(&self.tx, g)),
             flags: Lanes::widen(isa, group(&self.flags, g)),
             hop: Lanes::new(isa, group(&self.hop, g)),
             next: Lanes::splat(isa, 0),
@@ -56,10 +56,10 @@ impl Frame {
             }
         }
         if writes.has(Columns::TX) {
-            *group_mut(&mut self.tx, g) = p.tx.narrow();
+            *group_mut(&mut self.tx, g) = p.tx.array();
         }
         if writes.has(Columns::RX) {
-            *group_mut(&mut self.rx, g) = p.rx.narrow();
+            *group_mut(&mut self.rx, g) = p.rx.array();
         }
         if writes.has(Columns::HOP) {
             *group_mut(&mut self.hop, g) = p.hop.array();

@@ -140,7 +140,7 @@ fn in_line() -> Dataplane {
 }
 
 /// The names of the nodes that packets of an interface meet from `last` on.
-fn way(dataplane: &mut Dataplane, interface: u16) -> Vec<&'static str> {
+fn way(dataplane: &mut Dataplane, interface: u32) -> Vec<&'static str> {
     let graph = dataplane.blueprint();
     let wiring = graph.wiring().expect("it fits together");
     let (mut at, mut way) = (graph.find("last").expect("known"), vec![]);
@@ -187,7 +187,7 @@ fn a_wiring_changed_step_by_step_is_that_of_the_whole() {
     let mut on = std::collections::BTreeSet::new();
     for _ in 0..400 {
         draws = draws.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let (feature, interface, enable) = (draws as usize >> 8 & 3, (draws >> 12) as u16 % 5 * 300, draws >> 28 < 7);
+        let (feature, interface, enable) = (draws as usize >> 8 & 3, (draws >> 12) % 5 * 30_000, draws >> 28 < 7);
         match features.get(feature) {
             None => {
                 dataplane.detach(interface, ());

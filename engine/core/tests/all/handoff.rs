@@ -115,7 +115,7 @@ fn bench_with(workers: usize, flows: Flows) -> Bench {
     bench
 }
 impl Bench {
-    fn attach(&mut self, interface: u16, flows: Flows) -> QueueId {
+    fn attach(&mut self, interface: u32, flows: Flows) -> QueueId {
         let tx = (0..self.workers.len()).map(|w| Box::new(Tx(w, self.to.clone())) as Box<dyn TxQueue>).collect();
         let queue = self.dataplane.attach(interface, self.input, vec![Box::new(flows)], tx).expect("one each")[0];
         self.dataplane.set_up(interface, true);

@@ -103,7 +103,7 @@ impl Bench {
 }
 
 /// Packets by what they should be when they are sent.
-type Expected = HashMap<(u16, Vec<u8>), Vec<usize>>;
+type Expected = HashMap<(u32, Vec<u8>), Vec<usize>>;
 
 fn run(level: Level, seed: u64) -> (usize, usize) {
     let r = &mut Rng::with_seed(seed);
@@ -124,7 +124,7 @@ fn run(level: Level, seed: u64) -> (usize, usize) {
             let n = if r.u8(..3) == 0 { 0 } else { [r.usize(..9), r.usize(..70), r.usize(..257)][r.usize(..3)] };
             for i in 0..n {
                 let bytes = packet(r, &template, odd);
-                let frame = usize::from(interface) * 256 + i / BLOCK;
+                let frame = interface as usize * 256 + i / BLOCK;
                 let noted = frames.entry(frame).or_default();
                 for fate in network.walk(&bytes, interface, &mut counts) {
                     noted.detours += fate.detours();
@@ -135,7 +135,7 @@ fn run(level: Level, seed: u64) -> (usize, usize) {
                     }
                     fates.push((frame, fate));
                 }
-                bench.received[usize::from(interface)].put(bytes);
+                bench.received[interface as usize].put(bytes);
             }
         }
         for numbers in expected.values().filter(|numbers| numbers.len() > 1) {

@@ -16,7 +16,7 @@ typedef struct QuiverAnswer QuiverAnswer;
 /**
  * The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
  */
-#define QUIVER_VERSION 3
+#define QUIVER_VERSION 4
 
 /**
  * What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
@@ -308,11 +308,11 @@ typedef struct QuiverFrame {
   /**
    * The interface that received the packet.
    */
-  const uint16_t *rx;
+  const uint32_t *rx;
   /**
    * The interface that is to send it.
    */
-  uint16_t *tx;
+  uint32_t *tx;
   /**
    * `QUIVER_FLAG_...`.
    */
@@ -354,11 +354,11 @@ typedef struct QuiverRecord {
   /**
    * The interface that received it.
    */
-  uint16_t rx;
+  uint32_t rx;
   /**
    * The interface that is to send it.
    */
-  uint16_t tx;
+  uint32_t tx;
   /**
    * `QUIVER_FLAG_...`.
    */
@@ -831,7 +831,7 @@ typedef struct QuiverHost {
   QuiverStatus (*enable)(QuiverControl *control,
                          struct QuiverText arc,
                          struct QuiverText node,
-                         uint16_t interface,
+                         uint32_t interface,
                          bool on);
   /**
    * Lets a plugin's node stand for the one that it was added for, or takes it away from there.
@@ -863,7 +863,7 @@ typedef struct QuiverHost {
   /**
    * The number of the interface of this name.
    */
-  QuiverStatus (*interface)(QuiverControl *control, struct QuiverText name, uint16_t *interface);
+  QuiverStatus (*interface)(QuiverControl *control, struct QuiverText name, uint32_t *interface);
   /**
    * Makes a config object run: changes these fields of the one with their key, or creates it. `answer` gets the refusal.
    */
@@ -958,8 +958,8 @@ typedef struct QuiverHost {
                        uint16_t arc,
                        const uint8_t *bytes,
                        size_t length,
-                       uint16_t rx,
-                       uint16_t tx,
+                       uint32_t rx,
+                       uint32_t tx,
                        uint32_t hop);
   /**
    * Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.

@@ -157,9 +157,9 @@ pub struct Frame {
     /// Those of them that lie in the first buffer: all unless the packet is chained.
     pub first: *mut u16,
     /// The interface that received the packet.
-    pub rx: *const u16,
+    pub rx: *const u32,
     /// The interface that is to send it.
-    pub tx: *mut u16,
+    pub tx: *mut u32,
     /// `QUIVER_FLAG_...`.
     pub flags: *const u16,
     /// What a lookup chose, for the node that acts on it.
@@ -228,9 +228,9 @@ pub struct Record {
     /// What a lookup chose.
     pub hop: u32,
     /// The interface that received it.
-    pub rx: u16,
+    pub rx: u32,
     /// The interface that is to send it.
-    pub tx: u16,
+    pub tx: u32,
     /// `QUIVER_FLAG_...`.
     pub flags: u16,
     /// Not used.

@@ -71,7 +71,7 @@ pub struct Host {
     pub refuse_setup: unsafe extern "C" fn(setup: *mut Setup, what: Text),
 
     /// Enables or disables a feature of a feature arc on an interface.
-    pub enable: unsafe extern "C" fn(control: *mut Control, arc: Text, node: Text, interface: u16, on: bool) -> Status,
+    pub enable: unsafe extern "C" fn(control: *mut Control, arc: Text, node: Text, interface: u32, on: bool) -> Status,
     /// Lets a plugin's node stand for the one that it was added for, or takes it away from there.
     pub stand_in: unsafe extern "C" fn(control: *mut Control, node: u32, on: bool) -> Status,
     /// Lets an arc of any node lead to another node, or, with an empty `to`, where it was declared to lead.
@@ -89,7 +89,7 @@ pub struct Host {
     pub read_counter:
         unsafe extern "C" fn(control: *mut Control, counters: u32, index: u32, count: *mut Count) -> Status,
     /// The number of the interface of this name.
-    pub interface: unsafe extern "C" fn(control: *mut Control, name: Text, interface: *mut u16) -> Status,
+    pub interface: unsafe extern "C" fn(control: *mut Control, name: Text, interface: *mut u32) -> Status,
     /// Makes a config object run: changes these fields of the one with their key, or creates it. `answer` gets the refusal.
     pub put: unsafe extern "C" fn(
         control: *mut Control,
@@ -144,8 +144,8 @@ pub struct Host {
         arc: u16,
         bytes: *const u8,
         length: usize,
-        rx: u16,
-        tx: u16,
+        rx: u32,
+        tx: u32,
         hop: u32,
     ) -> Status,
     /// Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.

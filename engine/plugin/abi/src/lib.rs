@@ -36,7 +36,7 @@ pub use messages::{EVENT_BYTES, Event, Message, MessageField};
 pub use text::Text;
 
 /// The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
 pub const MAGIC: u64 = 0x4c50_5245_5649_5551;

@@ -51,7 +51,7 @@ impl Control<'_> {
         if status == abi::OK { Ok(()) } else { Err(Refusal::new(what())) }
     }
     /// Enables or disables a feature of a feature arc on an interface.
-    pub fn enable(&self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), Refusal> {
+    pub fn enable(&self, arc: &str, node: &str, interface: u32, on: bool) -> Result<(), Refusal> {
         let (arc_text, node_text) = (abi::Text::new(arc), abi::Text::new(node));
         // SAFETY: the daemon's function and handle, within its call; texts outlive it.
         let status = unsafe { (self.host.enable)(self.control, arc_text, node_text, interface, on) };
@@ -91,7 +91,7 @@ impl Control<'_> {
         (status == abi::OK).then_some((count.packets, count.bytes))
     }
     /// The number of the interface of this name.
-    pub fn interface(&self, name: &str) -> Option<u16> {
+    pub fn interface(&self, name: &str) -> Option<u32> {
         let mut number = 0;
         // SAFETY: as in `enable`.
         let status = unsafe { (self.host.interface)(self.control, abi::Text::new(name), &mut number) };

@@ -91,15 +91,15 @@ impl<'f> Frame<'f> {
         }
     }
     /// The interface that received the packet.
-    pub fn rx(&self, row: usize) -> u16 {
+    pub fn rx(&self, row: usize) -> u32 {
         self.get(self.0.rx, row)
     }
     /// The interface that is to send it.
-    pub fn tx(&self, row: usize) -> u16 {
+    pub fn tx(&self, row: usize) -> u32 {
         self.get(self.0.tx, row)
     }
     /// Sets it.
-    pub fn set_tx(&mut self, row: usize, interface: u16) {
+    pub fn set_tx(&mut self, row: usize, interface: u32) {
         self.set(self.0.tx, row, interface);
     }
     /// What is said of the packet.

@@ -96,7 +96,7 @@ impl<P> Context<'_, P> {
         let _ = unsafe { (self.host().set_offload)(self.raw, row as u32, &offload) };
     }
     /// Sends a packet with these bytes, as if it came from interface `rx`. False if there is no buffer.
-    pub fn emit(&mut self, arc: impl Into<u16>, bytes: &[u8], rx: u16, tx: u16) -> bool {
+    pub fn emit(&mut self, arc: impl Into<u16>, bytes: &[u8], rx: u32, tx: u32) -> bool {
         // SAFETY: as in `segments`.
         let status = unsafe { (self.host().emit)(self.raw, arc.into(), bytes.as_ptr(), bytes.len(), rx, tx, 0) };
         status == abi::OK
@@ -131,11 +131,11 @@ impl Record<'_> {
         u16::try_from(self.0.arc).ok()
     }
     /// The interface that received it.
-    pub fn rx(&self) -> u16 {
+    pub fn rx(&self) -> u32 {
         self.0.rx
     }
     /// The interface that is to send it.
-    pub fn tx(&self) -> u16 {
+    pub fn tx(&self) -> u32 {
         self.0.tx
     }
     /// What a lookup chose, behind the node.

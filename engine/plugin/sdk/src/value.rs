@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An interface's number, as packets carry it. In a check it is not known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interface(pub u16);
+pub struct Interface(pub u32);
 
 /// What a field or an argument can be read as.
 pub trait FromValue: Sized {
@@ -123,7 +123,7 @@ pub enum Cell {
     /// A text; also an address, or the name of an object.
     Text(String),
     /// An interface, shown by its name.
-    Interface(u16),
+    Interface(u32),
 }
 
 macro_rules! cells {

@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn enable(
     control: *mut abi::Control,
     arc: Text,
     node: Text,
-    interface: u16,
+    interface: u32,
     on: bool,
 ) -> Status {
     guarded(|| {
@@ -150,11 +150,11 @@ pub(super) unsafe extern "C" fn read_counter(
     })
 }
 
-pub(super) unsafe extern "C" fn interface(control: *mut abi::Control, name: Text, interface: *mut u16) -> Status {
+pub(super) unsafe extern "C" fn interface(control: *mut abi::Control, name: Text, interface: *mut u32) -> Status {
     guarded(|| {
         // SAFETY: the plugin's handle and text, and where it wants the number.
         let (side, name, interface) =
-            unsafe { (side(control)?, foreign::text(name), foreign::exclusive::<u16, _>(interface)?) };
+            unsafe { (side(control)?, foreign::text(name), foreign::exclusive::<u32, _>(interface)?) };
         let number = side.control.room::<Plugins>().interfaces.number;
         *interface = number(&side.control, &name)?;
         Some(OK)

@@ -87,8 +87,8 @@ pub(super) unsafe extern "C" fn emit(
     arc: u16,
     bytes: *const u8,
     length: usize,
-    rx: u16,
-    tx: u16,
+    rx: u32,
+    tx: u32,
     hop: u32,
 ) -> Status {
     let send = |running: &mut Running, cx: &mut Context<'_>, _: &mut Frame| {

@@ -40,7 +40,7 @@ fn register(control: &Control) -> Result<(), String> {
 fn create(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let (mut ports, mut dataplane) = (control.room_mut::<Ports>(), control.room_mut::<Dataplane>());
     let (wires, number) = ((Wire::new(), Wire::new()), ports.wires.len());
-    let (interface, queues) = (number as u16 + 1, (vec![wires.0.rx()], vec![wires.1.tx()]));
+    let (interface, queues) = (number as u32 + 1, (vec![wires.0.rx()], vec![wires.1.tx()]));
     let attached = dataplane.attach(interface, ports.input, queues.0, queues.1);
     attached.map_err(|error| CommandError::new(error.to_string()))?;
     dataplane.set_up(interface, true);

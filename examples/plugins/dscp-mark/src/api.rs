@@ -56,7 +56,7 @@ fn fields() -> [MessageField; 3] {
 
 /// Their bytes.
 fn bytes(rule: &Rule) -> Vec<u8> {
-    let mut bytes = u32::from(rule.interface).to_be_bytes().to_vec();
+    let mut bytes = rule.interface.to_be_bytes().to_vec();
     bytes.push(0);
     bytes.extend(rule.network.to_be_bytes());
     bytes.extend([0; 12]);

@@ -18,7 +18,7 @@ pub struct Rule {
     /// Its counter's number, kept for as long as it lives.
     pub number: usize,
     /// The interface that receives.
-    pub interface: u16,
+    pub interface: u32,
     /// The destination's network, and the mask over it.
     pub network: u32,
     pub mask: u32,
@@ -48,13 +48,13 @@ impl Rule {
 
 impl Rules {
     /// The first rule for a packet.
-    pub fn find(&self, interface: u16, destination: u32) -> Option<&Rule> {
+    pub fn find(&self, interface: u32, destination: u32) -> Option<&Rule> {
         self.0.iter().find(|rule| rule.interface == interface && destination & rule.mask == rule.network)
     }
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.0.iter()
     }
-    fn has(&self, interface: u16) -> bool {
+    fn has(&self, interface: u32) -> bool {
         self.0.iter().any(|rule| rule.interface == interface)
     }
     fn insert(&mut self, mut rule: Rule) -> Result<(), Refusal> {
@@ -101,7 +101,7 @@ pub fn kind(node: NodeHandle<DscpMark>, rules: Rc<RefCell<Rules>>, changed_event
     .check(check)
 }
 
-fn publish(control: &Control<'_>, node: NodeHandle<DscpMark>, rules: &Rules, touched: u16) -> Result<(), Refusal> {
+fn publish(control: &Control<'_>, node: NodeHandle<DscpMark>, rules: &Rules, touched: u32) -> Result<(), Refusal> {
     control.enable("ip4-unicast", "dscp-mark", touched, rules.has(touched))?;
     control.publish(node, rules.clone())
 }

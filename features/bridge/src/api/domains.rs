@@ -229,7 +229,7 @@ fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDet
     // No domain has local0: clients that leave a field out send 0.
     let interface = Some(request.sw_if_index.0).filter(|index| *index != NONE && *index != 0);
     let chosen = bridges.domains().iter().filter(|(id, _)| {
-        let has = |index| bridges.interfaces(**id).any(|interface| u32::from(interface.0) == index);
+        let has = |index| bridges.interfaces(**id).any(|interface| interface.0 == index);
         (request.bd_id == NONE || request.bd_id == **id) && interface.is_none_or(has)
     });
     let index = |id: Option<quiver_interface::InterfaceId>| id.map_or(InterfaceIndex(NONE), InterfaceIndex::from);

@@ -25,10 +25,10 @@ pub(crate) fn set(control: &Control, id: InterfaceId, mode: Mode, own: u32) -> R
 /// Makes an interface what is wanted of it in layer 2, or (None) gives it back to layer 3.
 pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -> Result<(), ObjectError> {
     let bvi = matches!(mode, Some(Mode::Member { bvi: true, .. }));
-    let (kind, mac, up) = {
+    let (kind, mac, up, tunnel) = {
         let interfaces = control.room::<Interfaces>();
         let Some(interface) = interfaces.get(id) else { return Ok(()) };
-        (interface.kind, interface.mac, interface.up)
+        (interface.kind, interface.mac, interface.up, interface.tunnel)
     };
     match mode {
         Some(_) if (kind == loopback::KIND) != bvi => {
@@ -74,6 +74,10 @@ pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -
         match bvi && up {
             true => bridges.up.insert(id),
             false => bridges.up.remove(&id),
+        };
+        match tunnel.filter(|_| mode.is_some()) {
+            Some(tunnel) => bridges.tunnels.insert(id, tunnel),
+            None => bridges.tunnels.remove(&id),
         };
         if mode.is_none() {
             bridges.own.remove(&id);

@@ -96,7 +96,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         // As in VPP, 0 stands for all here, too, although it is local0.
         let only = (!request.name_filter_valid && index != NONE && index != 0).then_some(index);
         let is_wanted = |interface: &&Interface| match only {
-            Some(index) => u32::from(interface.id.0) == index,
+            Some(index) => interface.id.0 == index,
             None => !request.name_filter_valid || interface.name.to_lowercase().contains(&filter),
         };
         let ids: Vec<_> = control.room::<Interfaces>().iter().filter(is_wanted).map(|interface| interface.id).collect();
@@ -118,7 +118,7 @@ fn details(control: &Control, id: InterfaceId) -> Option<SwInterfaceDetails> {
     let [ip4, ip6, mpls] = interface.mtus.in_order();
     let mut details = SwInterfaceDetails {
         sw_if_index: id.into(),
-        sup_sw_if_index: whole.id.0.into(),
+        sup_sw_if_index: whole.id.0,
         // VPP gives none of a part.
         l2_address: if is_part { MacAddress::ZERO } else { interface.mac },
         flags: flags(&interface, &whole),

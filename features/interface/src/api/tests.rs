@@ -139,7 +139,7 @@ fn no_link_has_a_speed_that_can_be_set() {
 fn counters_of_one_interface_or_of_all_are_cleared() {
     let (control, mut caller) = house();
     let worker = control.room_mut::<Dataplane>().start().expect("a worker");
-    let counted = |interface: u16| control.room::<Dataplane>().interface_counters(interface).rx.packets;
+    let counted = |interface: u32| control.room::<Dataplane>().interface_counters(interface).rx.packets;
     let row = control.room::<Dataplane>().rx_counters().row(0);
     row.add(1, 3, 180);
     row.add(2, 4, 240);

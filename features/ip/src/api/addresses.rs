@@ -30,8 +30,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
 
 /// The addresses of an interface.
 fn addresses<F: Family>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpAddressDetails> {
-    let id = u16::try_from(sw_if_index.0).ok().map(InterfaceId);
-    let addresses = id.map(|id| control.room::<Ip<F>>().addresses(id).to_vec()).unwrap_or_default();
+    let addresses = control.room::<Ip<F>>().addresses(InterfaceId(sw_if_index.0)).to_vec();
     addresses.into_iter().map(|address| IpAddressDetails { sw_if_index, prefix: told(address) }).collect()
 }
 

@@ -8,7 +8,7 @@ use quiver_wire::Prefix as WirePrefix;
 
 use super::fields::{IpRouteV2, IpTable, configured, known};
 use super::index_of;
-use super::leaving::Leaving;
+use super::leaving::{Leaving, sweep};
 use super::replacing::Replacing;
 use crate::command::{add_paths, is_same_way, remove_paths};
 use crate::family::Family;
@@ -185,6 +185,7 @@ pub(super) struct IpRouteV2Details {
 /// The routes of a table that a source has, or all with `src` 0, as they are when each is asked for: millions are not to be
 /// copied at once. With each comes the number of the source whose route counts.
 fn routes_of<F: Family>(control: &Control, id: TableId, src: u8) -> Box<dyn Iterator<Item = (IpRoute, u8)>> {
+    sweep::<F>(control);
     let has = |entry: &Entry| src == 0 || entry.sources().any(|(source, _)| source.number() == src);
     let prefixes: Vec<_> = match control.room::<Ip<F>>().fib.table(id) {
         Some(table) => table.routes().filter(|(_, entry)| has(entry)).map(|(prefix, _)| prefix).collect(),
@@ -248,10 +249,18 @@ fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) 
         return Err(Refusal::new(Retval::NO_SUCH_TABLE, format!("table_id: there is no table {table}")));
     }
     let longest = prefix.in_family::<F>()?;
-    let least = if exact != 0 { longest.length() } else { 0 };
+    // VPP's tables have an entry for each address whose way something follows, with the paths of the route that covers it.
+    let is_tracked = longest.length() == F::ADDRESS_BITS
+        && ip.fib.table(TableId(table)).is_some_and(|table| table.is_tracked(longest.address()));
+    let least = if exact != 0 && !is_tracked { longest.length() } else { 0 };
     let shorter = |length| Prefix { len: length, ..prefix }.in_family::<F>().ok();
     let found = (least..=longest.length()).rev().find_map(|length| route(&ip, TableId(table), shorter(length)?));
-    found.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, format!("prefix: there is no route for {longest}")))
+    let missing = || Refusal::new(Retval::NO_SUCH_ENTRY, format!("prefix: there is no route for {longest}"));
+    let (mut route, source) = found.ok_or_else(missing)?;
+    if exact != 0 {
+        route.prefix = prefix;
+    }
+    Ok((route, source))
 }
 
 /// What a table is emptied of: all that clients and commands have put there, but for routes of clients' own sources.

@@ -28,6 +28,8 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         by_family!(await request.table.is_ip6, allocate(control, request.table))
     });
     file.dump(|control, _: IpTableDump| {
+        sweep::<V4>(control);
+        sweep::<V6>(control);
         let (ip4, ip6) = (all::<V4>(control), all::<V6>(control));
         ip4.into_iter().chain(ip6).map(|table| IpTableDetails { table }).collect::<Vec<_>>()
     });

@@ -37,7 +37,7 @@ fn house() -> (Daemon, Caller) {
 }
 
 fn index(daemon: &Daemon, name: &str) -> u32 {
-    daemon.control().room::<Interfaces>().find(name).expect("it is there").id.0.into()
+    daemon.control().room::<Interfaces>().find(name).expect("it is there").id.0
 }
 
 fn prefix(text: &str) -> Prefix {

@@ -3,7 +3,7 @@
 //! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies. A number
 //! with the highest bit set is a kind of next hop and an index ([`Again`]): 6 bits and 24 bits.
 
-use quiver_engine::{Isa, Lanes, Mask};
+use quiver_engine::{INTERFACES_MAX, Isa, Lanes, Mask};
 
 /// No route contains the destination.
 pub const NO_ROUTE: u32 = 0;
@@ -47,12 +47,15 @@ pub enum Again {
     /// By its source, in the table of this slot.
     Source(u16),
     /// As if this interface had received it.
-    Received(u16),
+    Received(u32),
     /// By the way to a next hop of the other family.
     Crossing(u16),
     /// It is for the node of a kind that a room has registered.
     Kind(KindHop),
 }
+
+// An index may be an interface.
+const _: () = assert!(INTERFACES_MAX <= KindHop::INDEXES);
 
 /// The kinds that are IP's own come first.
 const OWN: u8 = 4;
@@ -90,8 +93,8 @@ impl KindHop {
         AGAIN | (self.kind as u32) << 24 | self.index
     }
     /// The interface by which its packets leave, if it says so.
-    pub const fn interface(self) -> Option<u16> {
-        if self.kind & Self::OF_INTERFACE != 0 { Some(self.index as u16) } else { None }
+    pub const fn interface(self) -> Option<u32> {
+        if self.kind & Self::OF_INTERFACE != 0 { Some(self.index) } else { None }
     }
     /// Whether its packets go on inside others.
     pub const fn is_inside(self) -> bool {
@@ -103,13 +106,13 @@ impl Again {
     /// As a bucket has it.
     pub const fn hop(self) -> u32 {
         let (kind, number) = match self {
-            Again::Destination(slot) => (0, slot),
-            Again::Source(slot) => (1, slot),
+            Again::Destination(slot) => (0, slot as u32),
+            Again::Source(slot) => (1, slot as u32),
             Again::Received(interface) => (2, interface),
-            Again::Crossing(number) => (3, number),
+            Again::Crossing(number) => (3, number as u32),
             Again::Kind(of_kind) => return of_kind.hop(),
         };
-        KindHop::new(kind, number as u32).hop()
+        KindHop::new(kind, number).hop()
     }
     /// What a bucket has, if it is one of these.
     #[inline]
@@ -122,7 +125,7 @@ impl Again {
         Some(match of_kind.kind {
             0 => Again::Destination(number),
             1 => Again::Source(number),
-            2 => Again::Received(number),
+            2 => Again::Received(of_kind.index),
             3 => Again::Crossing(number),
             OWN.. => Again::Kind(of_kind),
         })
@@ -159,7 +162,7 @@ mod tests {
         let all = [
             Again::Destination(0),
             Again::Source(4095),
-            Again::Received(u16::MAX),
+            Again::Received(INTERFACES_MAX - 1),
             Again::Crossing(3),
             Again::Kind(KindHop::new(OWN, 0)),
             Again::Kind(KindHop::new(KindHop::OF_INTERFACE, 7)),

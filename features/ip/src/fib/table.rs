@@ -213,6 +213,10 @@ impl<F: Forwarding> Table<F> {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+    /// Whether something follows the way to an address: a route by it, or a tunnel to it.
+    pub fn is_tracked(&self, address: F::Address) -> bool {
+        self.tracked.contains_key(&address)
+    }
     /// The route that packets for an address take: its prefix and group.
     pub fn find(&self, address: F::Address) -> Option<(Prefix<F>, u32)> {
         let (prefix, leaf) = self.trie.find(address)?;

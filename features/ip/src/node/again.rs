@@ -120,11 +120,11 @@ impl<F: Family> Tables<'_, F> {
     /// counts as the receiving one.
     fn follow(
         &self,
-        (mut hop, mut rx): (u32, u16),
+        (mut hop, mut rx): (u32, u32),
         (from, to): (F::Address, F::Address),
         packet: &[u8],
         length: usize,
-    ) -> (u32, u16) {
+    ) -> (u32, u32) {
         for _ in 0..LOOKUPS_MAX {
             let (slot, address) = match Again::of(hop) {
                 None | Some(Again::Kind(_) | Again::Crossing(_)) => break,
@@ -132,7 +132,7 @@ impl<F: Family> Tables<'_, F> {
                 Some(Again::Source(slot)) => (slot.into(), from),
                 Some(Again::Received(interface)) => {
                     rx = interface;
-                    (self.ingress.word(rx.into()), to)
+                    (self.ingress.word(rx), to)
                 }
             };
             let table = self.ingress.table(slot);

@@ -66,7 +66,7 @@ impl<F: Family> Node for Crossing<F> {
         let mtus = (self.mtus.0.read(cx.guard), self.mtus.1.read(cx.guard));
         let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
-            let flows = ingress.table(ingress.word(frame.rx[i].into())).map(|table| table.flows).unwrap_or_default();
+            let flows = ingress.table(ingress.word(frame.rx[i])).map(|table| table.flows).unwrap_or_default();
             let hash = flows.hash_of::<F>(frame.bytes(cx.pool, i));
             let end = follow(frame.hop[i], hash, (ways.0, ways.1), (&rows.0[..], &rows.1[..]));
             let next = match end {
@@ -94,7 +94,7 @@ impl<F: Family> Node for Crossing<F> {
 /// family: the other's MTU counts only where the way to the neighbour takes less than the link.
 fn carrying<F: Family>(mut row: AdjacencyRow, mtus: (&Paged<u16>, &Paged<u16>)) -> AdjacencyRow {
     row.set_ethertype(F::ETHERTYPE);
-    let of_link = |mtus: &Paged<u16>| mtus.get(row.tx().into()).copied().filter(|mtu| *mtu != 0);
+    let of_link = |mtus: &Paged<u16>| mtus.get(row.tx() as usize).copied().filter(|mtu| *mtu != 0);
     if let (Some(own), Some(other)) = (of_link(mtus.0), of_link(mtus.1)) {
         row.set_mtu(if row.mtu() < other { own.min(row.mtu()) } else { own });
     }

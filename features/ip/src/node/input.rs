@@ -35,8 +35,8 @@ impl<F: Family> Node for InputNode<F> {
         self.0.process(cx, frame);
         let received = &self.0.0.received;
         match frame.one_rx() {
-            Some(rx) => received.add(rx.into(), frame.len() as u64),
-            None => frame.rx[..frame.len()].iter().for_each(|rx| received.add((*rx).into(), 1)),
+            Some(rx) => received.add(rx, frame.len() as u64),
+            None => frame.rx[..frame.len()].iter().for_each(|rx| received.add(*rx, 1)),
         }
     }
     fn is_stage(&self) -> bool {
@@ -68,8 +68,8 @@ impl<F: Family> Body for InputBody<'_, F> {
     const HAS_ORDINARY: bool = true;
 
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
-        self.word = rx.map_or(0, |rx| self.ingress.word(rx.into()));
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
+        self.word = rx.map_or(0, |rx| self.ingress.word(rx));
     }
     #[inline(always)]
     fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {

@@ -304,10 +304,10 @@ pub(super) fn first_hop<F: Family>(
     ingress: &Ingress<F>,
     groups: &[GroupRow],
     guard: Guard<'_>,
-    interface: u16,
+    interface: u32,
     to: F::Address,
 ) -> u32 {
-    let Some(table) = ingress.table(ingress.word(interface.into())) else { return hop::NO_ROUTE };
+    let Some(table) = ingress.table(ingress.word(interface)) else { return hop::NO_ROUTE };
     groups.get(table.group(guard, to) as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
 
@@ -318,8 +318,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
     const HAS_ORDINARY: bool = true;
 
     #[inline(always)]
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
-        self.table = rx.and_then(|rx| self.table_of(rx.into()));
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
+        self.table = rx.and_then(|rx| self.table_of(rx));
     }
     #[inline(always)]
     fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
@@ -392,7 +392,7 @@ impl<F: Family> Body for LookupBody<'_, F> {
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, _: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, _: u32) {
         // What few routes need is near by as it is.
         if let Some((table, _)) = self.table
             && table.lpm.is_far()

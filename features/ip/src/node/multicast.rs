@@ -27,7 +27,7 @@ impl<F: Family> Node for Multicast<F> {
         let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
             let group = F::Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination());
-            let found = ingress.interfaces.get(frame.rx[i].into()).zip(group);
+            let found = ingress.interfaces.get(frame.rx[i] as usize).zip(group);
             let is_ours = found.is_some_and(|(interface, group)| interface.is_in(group));
             frame.next[i] = if is_ours { Next::Local.into() } else { Next::NoGroup.into() };
         }

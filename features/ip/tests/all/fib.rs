@@ -19,7 +19,7 @@ fn address(text: &str) -> Ipv4Addr {
 fn via(text: &str) -> Paths {
     vec![Path::to(Target::Recursive(TableId::DEFAULT, address(text)))]
 }
-fn link<F: Forwarding>(interface: u16) -> Paths<F> {
+fn link<F: Forwarding>(interface: u32) -> Paths<F> {
     vec![Path::to(Target::Link(InterfaceId(interface)))]
 }
 

@@ -14,7 +14,7 @@ use quiver_wire::{Prefix, V4, V6};
 /// The FIB as one would write it without thinking of speed: everything is found again after each change.
 struct Naive<F: Forwarding> {
     routes: BTreeMap<(TableId, u8, F::Address, Source), Paths<F>>,
-    down: BTreeSet<u16>,
+    down: BTreeSet<u32>,
     /// The rows of all paths that were asked for since the last change.
     known: RefCell<BTreeMap<Paths<F>, Rc<Vec<String>>>>,
 }
@@ -128,8 +128,8 @@ fn a_path<F: Forwarding>() -> impl Strategy<Value = Path<F>> {
     let to = (0u32..64).prop_map(an_address_of::<F>);
     prop_oneof![
         4 => (0u32..2, to.clone()).prop_map(|(table, to)| Target::Recursive(TableId(table), to)),
-        1 => (1u16..5, to).prop_map(|(on, to)| Target::NextHop(InterfaceId(on), to)),
-        2 => (1u16..5).prop_map(|on| Target::Link(InterfaceId(on))),
+        1 => (1u32..5, to).prop_map(|(on, to)| Target::NextHop(InterfaceId(on), to)),
+        2 => (1u32..5).prop_map(|on| Target::Link(InterfaceId(on))),
         1 => prop::sample::select(vec![Special::Drop, Special::Unreachable, Special::Local]).prop_map(Target::Special),
     ]
     .prop_map(Path::to)
@@ -153,7 +153,7 @@ enum Step<F: Forwarding> {
     /// Of the paths of a route, this one is gone, if there are others.
     Lose(TableId, Prefix<F>, Source, usize),
     Remove(TableId, Prefix<F>, Source),
-    Link(u16, bool),
+    Link(u32, bool),
 }
 fn a_step<F: Forwarding>() -> impl Strategy<Value = Step<F>> {
     let table = (0u32..2).prop_map(TableId);
@@ -169,7 +169,7 @@ fn a_step<F: Forwarding>() -> impl Strategy<Value = Step<F>> {
         3 => (table.clone(), a_prefix(), source.clone(), 0usize..5)
             .prop_map(|(table, prefix, source, lost)| Step::Lose(table, prefix, source, lost)),
         3 => (table, a_prefix(), source).prop_map(|(table, prefix, source)| Step::Remove(table, prefix, source)),
-        1 => (1u16..5, any::<bool>()).prop_map(|(interface, up)| Step::Link(interface, up)),
+        1 => (1u32..5, any::<bool>()).prop_map(|(interface, up)| Step::Link(interface, up)),
     ]
 }
 

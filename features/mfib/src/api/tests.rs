@@ -16,7 +16,7 @@ fn house() -> (Daemon, [u32; 2], Caller) {
          set interface state pg0 up\nset interface state pg1 up
          set interface ip address pg0 10.0.0.1/24",
     );
-    let id = |name| daemon.control().room::<Interfaces>().id_of(name).expect("it is there").0.into();
+    let id = |name| daemon.control().room::<Interfaces>().id_of(name).expect("it is there").0;
     let ids = [id("pg0"), id("pg1")];
     let caller = Caller::connect(daemon.control());
     (daemon, ids, caller)

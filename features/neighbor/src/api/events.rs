@@ -45,7 +45,7 @@ impl IpNeighbor {
 
 /// Whether a request about the neighbours on an interface, or on all, means those on this one.
 pub(super) fn is_meant(sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
-    sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0)
+    sw_if_index.0 == NONE || sw_if_index.0 == id.0
 }
 
 /// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
@@ -131,9 +131,7 @@ impl<E: Message> Filtered<E> {
     }
     fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
         let all = self.by_filter.borrow();
-        let of = |(filter, _): &(Filter, Rc<Subscribers<E>>)| {
-            (u16::try_from(filter.interface.0).ok().map(InterfaceId), filter.address)
-        };
+        let of = |(filter, _): &(Filter, Rc<Subscribers<E>>)| (Some(InterfaceId(filter.interface.0)), filter.address);
         all.iter().filter(|(_, clients)| !clients.is_empty()).map(of).collect()
     }
     fn tell(&self, wanted: Told, event: &E) {

@@ -35,7 +35,7 @@ fn house() -> (Daemon, u32, Caller) {
     daemon.configure("create packet-generator interface pg1\nset interface ip address pg1 10.0.0.1/24");
     let id = daemon.control().room::<Interfaces>().id_of("pg1").expect("it is there");
     let caller = Caller::connect(daemon.control());
-    (daemon, id.0.into(), caller)
+    (daemon, id.0, caller)
 }
 
 fn neighbor(sw_if_index: u32, last: u8, flags: IpNeighborFlags) -> IpNeighbor {
@@ -59,7 +59,7 @@ fn neighbours_are_added_told_and_deleted() {
     let (fixed, heard) = (neighbor(index, 2, IpNeighborFlags::STATIC), neighbor(index, 3, IpNeighborFlags::NONE));
     let hop = set(&mut caller, true, fixed).expect("there is room");
     assert_eq!(
-        control.room::<Ip<V4>>().fib.adjacencies.find(InterfaceId(index as u16), Some([10, 0, 0, 2].into())),
+        control.room::<Ip<V4>>().fib.adjacencies.find(InterfaceId(index), Some([10, 0, 0, 2].into())),
         Some(hop)
     );
     set(&mut caller, true, heard).expect("there is room");
@@ -109,7 +109,7 @@ fn how_many_neighbours_there_may_be_and_for_how_long_is_set() {
     assert!(set(&mut caller, true, one).is_ok());
     // Whoever was asked and has not answered has no place yet.
     caller.request(&config(1, false)).expect("none makes room");
-    let (control, asked) = (daemon.control(), (InterfaceId(index as u16), Ipv4Addr::new(10, 0, 0, 3)));
+    let (control, asked) = (daemon.control(), (InterfaceId(index), Ipv4Addr::new(10, 0, 0, 3)));
     control.room_mut::<Neighbors<V4>>().enter(control, asked, State::Incomplete(1)).expect("it is new");
     assert_eq!(set(&mut caller, true, two).err(), Some(Retval::LIMIT_EXCEEDED), "one is known");
 }
@@ -158,7 +158,7 @@ fn a_neighbour_has_a_route_of_its_own_unless_it_shall_have_none() {
     let control = daemon.control();
     let is_routed = |last: u8| {
         let ip = control.room::<Ip<V4>>();
-        let table = ip.fib.table(ip.table_of(InterfaceId(index as u16))).expect("it is there");
+        let table = ip.fib.table(ip.table_of(InterfaceId(index))).expect("it is there");
         table.find([10, 0, 0, last].into()).is_some_and(|(prefix, _)| prefix.length() == 32)
     };
     let none = IpNeighborFlags::NO_FIB_ENTRY;

@@ -72,8 +72,8 @@ fn clients_find_and_send_what_a_plugin_in_c_brings() {
     let mut caller = Caller::connect(&control);
     let index = |name: &str| control.room::<Interfaces>().find(name).expect("it is there").id.0;
     let mut ask = |number: u32| caller.request(&TtlGuardGet { sw_if_index: InterfaceIndex(number) });
-    assert_eq!(ask(index("a").into()), Ok(TtlGuardGetReply { least: 5 }));
-    assert_eq!(ask(index("b").into()), Ok(TtlGuardGetReply { least: 0 }));
+    assert_eq!(ask(index("a")), Ok(TtlGuardGetReply { least: 5 }));
+    assert_eq!(ask(index("b")), Ok(TtlGuardGetReply { least: 0 }));
     assert_eq!(ask(1 << 20), Err(Retval::INVALID_SW_IF_INDEX));
 
     let files = json::files(&control.room::<Api>());
@@ -93,7 +93,7 @@ fn clients_find_and_send_what_a_plugin_in_c_brings() {
 /// No test of its own: a plugin is loaded once in a process, and tests run at the same time.
 fn dumps_have_details_and_events_go_to_who_asked(daemon: &mut Daemon) {
     let control = daemon.control().clone();
-    let index = |name: &str| InterfaceIndex(control.room::<Interfaces>().find(name).expect("it is there").id.0.into());
+    let index = |name: &str| InterfaceIndex(control.room::<Interfaces>().find(name).expect("it is there").id.0);
     let mut caller = Caller::connect(&control);
     for (name, least) in [("a", 64), ("b", 255)] {
         let values = [("interface".to_owned(), name.into()), ("least".to_owned(), least.into())];

@@ -50,7 +50,7 @@ static QuiverStatus process(void *state, QuiverContext *context, QuiverFrame *fr
     case 4: frame->offset[row] = word(); break;
     case 5: frame->length[row] = anywhere; break;
     case 6: frame->first[row] = word(); break;
-    case 7: frame->tx[row] = (uint16_t)anywhere; break;
+    case 7: frame->tx[row] = (uint32_t)anywhere; break;
     case 8: frame->hop[row] = anywhere; break;
     case 9: {
       /* The bytes are the plugin's to change, within the buffer. */
@@ -82,7 +82,7 @@ static void describe(void *user, const QuiverRecord *record, QuiverAnswer *answe
 static QuiverStatus run(void *user, QuiverControl *control, const QuiverCall *call, QuiverAnswer *answer) {
   QuiverValue cells[4] = {0};
   QuiverText titles[4];
-  uint16_t interface;
+  uint32_t interface;
   QuiverCount count;
   (void)user;
   for (int steps = 0; at < length && steps < STEPS_MAX; steps++) {

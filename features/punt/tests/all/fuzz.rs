@@ -8,7 +8,7 @@ fn datagrams() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let Ok((next, interface)) = wanted(bytes, bytes.len()) else { return };
         assert!((DESCRIPTOR + 14..=DATAGRAM_MAX).contains(&bytes.len()));
-        assert_eq!(bytes[..4], u32::from(interface).to_ne_bytes());
+        assert_eq!(bytes[..4], interface.to_ne_bytes());
         let (action, packet) = (u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]), &bytes[DESCRIPTOR..]);
         let said = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
         match next {

@@ -56,7 +56,7 @@ pub fn count(daemon: &Daemon) -> usize {
 struct Bench {
     daemon: Daemon,
     queue: QueueId,
-    sends: u16,
+    sends: u32,
     frame: Vec<u8>,
 }
 

@@ -44,7 +44,7 @@ pub struct Bench {
     pub backing: Backing,
     /// What each worker receives by, if it has a queue.
     queues: Vec<Option<(QueueId, Vec<u8>)>>,
-    sends: u16,
+    sends: u32,
 }
 
 /// What the workers of a window know of each other.
@@ -149,7 +149,7 @@ fn work(
     number: usize,
     worker: &mut Worker,
     queue: Option<&(QueueId, Vec<u8>)>,
-    sends: u16,
+    sends: u32,
     shared: &Shared,
 ) -> Result<(u64, u64), String> {
     pin(number);
@@ -205,7 +205,7 @@ fn fill(worker: &mut Worker, queue: QueueId, packet: &mut [u8], made: u64) -> Re
 }
 
 /// Frees what this worker has sent; says how many that was.
-fn empty(worker: &mut Worker, sends: u16) -> Result<u64, String> {
+fn empty(worker: &mut Worker, sends: u32) -> Result<u64, String> {
     let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("pg1's queue is gone")?;
     let ring = sink.kept().ok_or("pg1 keeps nothing")?;
     let mut sent = 0;

@@ -3,7 +3,7 @@
 /// What becomes of a packet, or of a copy of it that a node makes.
 pub struct Fate {
     /// The interface that sends it, with its bytes.
-    pub sent: Option<(u16, Vec<u8>)>,
+    pub sent: Option<(u32, Vec<u8>)>,
     /// The nodes that it passes.
     pub path: Vec<Passed>,
     /// Whether it is sent with the same bytes as another one, so that the two cannot be told apart.

@@ -13,9 +13,9 @@ use super::nodes::{self, Extra, FORMS, Move};
 use super::rules::{Key, Model, Rule};
 
 /// Interfaces that receive and send. One more is down, and others are not there.
-pub const INTERFACES: u16 = 3;
-const DOWN: u16 = 3;
-const NOWHERE: u16 = 9;
+pub const INTERFACES: u32 = 3;
+const DOWN: u32 = 3;
+const NOWHERE: u32 = 9;
 
 const OUTPUT: &str = "interface-output";
 const INPUT: &str = "test-input";
@@ -57,7 +57,7 @@ pub struct Network {
     nodes: Vec<Described>,
     /// Where feature arcs end.
     ends: [&'static str; 3],
-    enabled: BTreeSet<(usize, usize, u16)>,
+    enabled: BTreeSet<(usize, usize, u32)>,
 }
 
 /// What plain code counts.
@@ -66,13 +66,13 @@ pub struct Counts {
     /// Packets by node, with what `packets` is for an arc, and by arc.
     pub nodes: BTreeMap<(&'static str, &'static str), u64>,
     /// Received, sent, dropped, by interface: packets and bytes.
-    pub interfaces: BTreeMap<u16, [(u64, u64); 3]>,
+    pub interfaces: BTreeMap<u32, [(u64, u64); 3]>,
 }
 impl Counts {
     fn add(&mut self, node: &'static str, what: &'static str) {
         *self.nodes.entry((node, what)).or_default() += 1;
     }
-    fn of(&mut self, interface: u16, kind: usize, bytes: usize) {
+    fn of(&mut self, interface: u32, kind: usize, bytes: usize) {
         let counted = &mut self.interfaces.entry(interface).or_default()[kind];
         *counted = (counted.0 + 1, counted.1 + bytes as u64);
     }
@@ -141,7 +141,7 @@ impl Network {
     }
     /// Enables a feature that is not enabled, or disables one that is.
     pub fn toggle(&mut self, r: &mut Rng, dataplane: &mut Dataplane) {
-        let key = (r.usize(..3), r.usize(..3), r.u16(..INTERFACES));
+        let key = (r.usize(..3), r.usize(..3), r.u32(..INTERFACES));
         let on = self.enabled.insert(key);
         if !on {
             self.enabled.remove(&key);
@@ -165,7 +165,7 @@ impl Network {
         next.map_or(self.ends[arc], |feature| features[feature])
     }
     /// What becomes of a packet that an interface receives, and of its copies.
-    pub fn walk(&self, bytes: &[u8], rx: u16, counts: &mut Counts) -> Vec<Fate> {
+    pub fn walk(&self, bytes: &[u8], rx: u32, counts: &mut Counts) -> Vec<Fate> {
         counts.of(rx, 0, bytes.len());
         counts.add(INPUT, "packets");
         counts.add(INPUT, "device-input");
@@ -235,7 +235,7 @@ fn drop_packet(packet: &Model, counts: &mut Counts) {
     counts.add("drop", "packets");
     counts.of(packet.rx, 2, 0);
 }
-fn output(packet: &Model, counts: &mut Counts) -> Option<(u16, Vec<u8>)> {
+fn output(packet: &Model, counts: &mut Counts) -> Option<(u32, Vec<u8>)> {
     let sent = packet.tx < INTERFACES;
     counts.add(
         OUTPUT,
@@ -293,7 +293,7 @@ fn rule(r: &mut Rng, form: usize, arcs: u16) -> Rule {
         is_early: form.is_alike || r.u8(..4) == 0,
         cuts: form.cuts,
         tx: form.tx.then(|| {
-            let choices: Vec<u16> =
+            let choices: Vec<u32> =
                 (0..20).map(|_| [0, 0, 1, 1, 2, 2, DOWN, NOWHERE][r.usize(..8).min(r.usize(..10))]).collect();
             table(r, &choices)
         }),

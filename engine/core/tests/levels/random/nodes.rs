@@ -123,7 +123,7 @@ impl<const N: usize> Follow<N> {
     #[inline(always)]
     fn change<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>, keys: Lanes<I>, lanes: Mask<I>) {
         let rule = &*self.rule;
-        let of = |table: &[u16; 256], key: u32| u32::from(table[(key & 255) as usize]);
+        let of = |table: &[u32; 256], key: u32| table[(key & 255) as usize];
         if FORMS[N].cuts {
             let cut =
                 lanes.with(Mask8(p.length.array().iter().rev().fold(0, |cut, l| cut << 1 | u8::from(is_cut(*l)))));
@@ -180,21 +180,21 @@ impl<const N: usize> Body for &mut Follow<N> {
     fn rewrote(&self) -> Quarters {
         if self.has_written { Self::REWRITES } else { Quarters::NONE }
     }
-    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
+    fn alike(&mut self, rx: u32, _: u32) -> Option<Alike> {
         // Of interface 2 the steps are to find it out.
         if !FORMS[N].is_alike || rx == 2 {
             return None;
         }
-        let (rule, key) = (&*self.rule, usize::from(rx) & 255);
+        let (rule, key) = (&*self.rule, rx as usize & 255);
         Some(Alike {
             arc: rule.arcs[key],
             tx: rule.tx.as_ref().map(|tx| tx[key]),
             hop: rule.hop.map(|salt| hop(key as u32, salt)),
         })
     }
-    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
         if let (Some(rx), Some(tx)) = (rx, &self.rule.tx) {
-            self.tx = tx[usize::from(rx) & 255].into();
+            self.tx = tx[rx as usize & 255];
         }
     }
     fn ordinary_moves(&self) -> i32 {
@@ -266,7 +266,7 @@ impl Node for Plain {
             let key = match rule.key {
                 Key::Byte(at) => usize::from(frame.bytes(cx.pool, i)[at]),
                 Key::Hop => (frame.hop[i] & 255) as usize,
-                Key::Rx => usize::from(frame.rx[i]) & 255,
+                Key::Rx => frame.rx[i] as usize & 255,
             };
             let arc = rule.arcs[key];
             frame.next[i] = arc;
@@ -293,7 +293,7 @@ fn change(rule: &Rule, pool: &mut Pool, frame: &mut Frame, i: usize, key: usize)
         frame.truncate(i, frame.length[i] - 1);
     }
     if let Some(tx) = &rule.tx {
-        frame.tx[i] = tx[if rule.tx_by_rx { usize::from(frame.rx[i]) & 255 } else { key }];
+        frame.tx[i] = tx[if rule.tx_by_rx { frame.rx[i] as usize & 255 } else { key }];
     }
     if let Some(salt) = rule.hop {
         frame.hop[i] = hop(key as u32, salt);

@@ -14,12 +14,12 @@ pub struct Model {
     pub memory: Vec<u8>,
     pub start: usize,
     pub end: usize,
-    pub rx: u16,
-    pub tx: u16,
+    pub rx: u32,
+    pub tx: u32,
     pub hop: u32,
 }
 impl Model {
-    pub fn new(bytes: &[u8], rx: u16) -> Model {
+    pub fn new(bytes: &[u8], rx: u32) -> Model {
         let memory = [&[0; ROOM], bytes].concat();
         Model { start: ROOM, end: memory.len(), memory, rx, tx: 0, hop: 0 }
     }
@@ -52,11 +52,11 @@ pub struct Rule {
     pub is_early: bool,
     /// Whether packets of 201 to 999 bytes lose their last byte.
     pub cuts: bool,
-    pub tx: Option<Arc<[u16; 256]>>,
+    pub tx: Option<Arc<[u32; 256]>>,
     /// Whether the receiving interface chooses the sending one, instead of the key.
     pub tx_by_rx: bool,
     pub hop: Option<u32>,
-    pub rx: Option<Arc<[u16; 256]>>,
+    pub rx: Option<Arc<[u32; 256]>>,
     /// What is added to the byte at a place of the window.
     pub add: Option<(usize, u8)>,
     /// What is written into the four bytes in front of the current header.
@@ -80,7 +80,7 @@ impl Rule {
         match self.key {
             Key::Byte(at) => packet.memory[packet.start - self.back + at].into(),
             Key::Hop => (packet.hop & 255) as usize,
-            Key::Rx => usize::from(packet.rx) & 255,
+            Key::Rx => packet.rx as usize & 255,
         }
     }
     /// Treats a packet, and says by which arc it leaves.
@@ -99,7 +99,7 @@ impl Rule {
             packet.end -= 1;
         }
         if let Some(tx) = &self.tx {
-            packet.tx = tx[if self.tx_by_rx { usize::from(packet.rx) & 255 } else { key }];
+            packet.tx = tx[if self.tx_by_rx { packet.rx as usize & 255 } else { key }];
         }
         if let Some(salt) = self.hop {
             packet.hop = hop(key as u32, salt);

@@ -34,7 +34,7 @@ impl Node for Ip6LinkLocal {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let (ingress, adjacencies) = (self.ingress.read(cx.guard), self.adjacencies.read(cx.guard));
         for i in 0..frame.len() {
-            let Some(interface) = ingress.interfaces.get(frame.rx[i].into()) else { continue };
+            let Some(interface) = ingress.interfaces.get(frame.rx[i] as usize) else { continue };
             let to = Ip6Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination());
             let next = match () {
                 () if to.is_some() && to == interface.link_local => Next::Local,

@@ -1,10 +1,10 @@
-//! The hash by which flows are told apart: addresses, protocol, and the ports of TCP and UDP, whatever tags are in front.
+//! The hash of a frame's flow: addresses, protocol, and the ports of TCP and UDP, behind VLAN tags and MPLS labels.
 //!
-//! Fragments have no ports behind the first one, so none of a packet's fragments is hashed with them; what is not IP goes by
-//! its Ethernet addresses. Symmetrically, the two directions of a flow have one hash.
+//! Only the first fragment of a packet has ports, so fragments are hashed without them; frames that carry no IP are hashed by
+//! their Ethernet addresses. A symmetrical hash is the same for both directions of a flow.
 
-use quiver_wire::vlan::TaggedFrame;
-use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol};
+use crate::vlan::TaggedFrame;
+use crate::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress};
 
 /// One end of a flow: an address, and a port or 0.
 type End = (u128, u16);
@@ -15,12 +15,41 @@ pub fn hash(frame: &[u8], is_symmetrical: bool) -> u32 {
     let ip = match tagged.ethertype {
         EtherType::IP4 => ip4(tagged.payload),
         EtherType::IP6 => ip6(tagged.payload),
+        EtherType::MPLS => below_labels(tagged.payload).and_then(of_version),
         _ => None,
     };
-    let (mut source, mut destination, protocol) = ip.unwrap_or_else(|| {
-        let of = |mac: quiver_wire::MacAddress| (u128::from(mac.to_u64()), 0);
+    let found = ip.unwrap_or_else(|| {
+        let of = |mac: MacAddress| (u128::from(mac.to_u64()), 0);
         (of(tagged.ethernet.source), of(tagged.ethernet.destination), u64::from(tagged.ethertype.get()) << 8)
     });
+    of(found, is_symmetrical)
+}
+
+/// The hash of a packet that begins with its IP header, of either family.
+pub fn hash_of_packet(packet: &[u8]) -> u32 {
+    of_version(packet).map_or(0, |found| of(found, false))
+}
+
+/// The IP packet below a stack of MPLS labels (RFC 3032, 2.1).
+fn below_labels(mut stack: &[u8]) -> Option<&[u8]> {
+    loop {
+        let (label, rest) = stack.split_first_chunk::<4>()?;
+        stack = rest;
+        if label[2] & 1 != 0 {
+            return Some(rest);
+        }
+    }
+}
+
+fn of_version(packet: &[u8]) -> Option<(End, End, u64)> {
+    match packet.first()? >> 4 {
+        4 => ip4(packet),
+        6 => ip6(packet),
+        _ => None,
+    }
+}
+
+fn of((mut source, mut destination, protocol): (End, End, u64), is_symmetrical: bool) -> u32 {
     if is_symmetrical && source > destination {
         std::mem::swap(&mut source, &mut destination);
     }
@@ -70,15 +99,20 @@ fn mix(mut h: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
-    use quiver_wire::MacAddress;
+    use crate::{EthernetHeader, UdpHeader};
+    use zerocopy::IntoBytes;
 
     fn frame(source: u32, destination: u32, ports: (u16, u16)) -> Vec<u8> {
-        Packet::from(Ethernet::new(MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2])))
-            .then(Ip4::new(source.into(), destination.into()))
-            .then(Udp::new(ports.0, ports.1))
-            .then(Payload::counting(18))
-            .to_bytes()
+        let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+        let ethernet = EthernetHeader { destination: mac(2), source: mac(1), ethertype: EtherType::IP4 };
+        let ip = Ip4Header::new(source.into(), destination.into(), IpProtocol::UDP, 64, 26).expect("it is short");
+        let udp = UdpHeader {
+            source_port: ports.0.into(),
+            destination_port: ports.1.into(),
+            length: 26.into(),
+            checksum: 0.into(),
+        };
+        [ethernet.as_bytes(), ip.as_bytes(), udp.as_bytes(), &[7; 18]].concat()
     }
 
     #[test]
@@ -120,6 +154,18 @@ mod tests {
         first[20] = 0x20;
         (last[21], last[34]) = (0xb9, 0xff);
         assert_eq!(hash(&first, true), hash(&last, true));
+    }
+
+    #[test]
+    fn labels_do_not_matter() {
+        let plain = frame(1, 2, (3, 4));
+        let mut labelled = plain.clone();
+        labelled.splice(12..14, [0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x21, 64]);
+        assert_eq!(hash(&plain, false), hash(&labelled, false));
+        assert_eq!(hash(&plain, false), hash_of_packet(&plain[14..]));
+        // A stack without an end is no packet; its frames are told apart by their stations.
+        let endless = [&labelled[..14], &[0, 0, 0x10, 64]].concat();
+        assert_ne!(hash(&endless, false), 0);
     }
 
     #[test]

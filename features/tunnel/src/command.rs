@@ -1,0 +1,136 @@
+//! `create vxlan tunnel`, `show vxlan tunnel`, `set interface ip vxlan-bypass`, and the same of other kinds.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use quiver_control::Control;
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_ip::Family;
+use quiver_ip::api::by_family;
+use quiver_ip::table_word::table;
+use quiver_wire::{V4, V6};
+use serde_json::json;
+
+use crate::bypass::set_bypass;
+use crate::configured::{Configured, Fields, add, find, is_taken};
+use crate::kind::Kind;
+use crate::tunnels::After;
+
+/// The words of a kind's commands that are its own, as VPP's users know them.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// In front of the address that datagrams come from, and go to.
+    pub ends: [&'static str; 2],
+    /// Further words, in front of the ports by which datagrams come, and to which they go.
+    pub ports: [&'static str; 2],
+    /// Of tunnels without Ethernet headers.
+    pub layer3: &'static str,
+}
+
+pub(crate) fn register(control: &Control) {
+    control.commands().add_kind(ArgumentKind::of::<After>());
+}
+
+/// Adds the commands of a kind.
+pub fn register_commands<T: Configured>(control: &Control, words: Words) {
+    let word = T::Kind::WORD;
+    let Words { ends: [from, to], ports: [port, destination_port], layer3 } = words;
+    let grammar = format!(
+        "create {word} tunnel {{{from} <source:ip> | {to} <destination:ip> | \
+         group <group:ip> <group-interface:interface> | vni <vni:u32> | instance <instance:u32> | \
+         encap-vrf-id <table:table> | {port} <port:u16> | {destination_port} <destination-port:u16> | \
+         decap-next <after:after-tunnel> | {layer3} | del}}"
+    );
+    let help = "Create an interface whose packets go as payload of datagrams to a host or a group; or delete it.";
+    let make = Command::waiting(grammar, help, move |control, given, _: Output| make::<T>(control, given, words));
+    let make = make.argument("group", "the group that datagrams go to, in place of a host");
+    let make = make.argument("instance", "the number in its name; by default the first that is free");
+    let make = make.argument(layer3, "packets of IP go without an Ethernet header");
+    control.commands().add(make.argument("del", "delete the tunnel with these ends").arguments_of::<T>());
+    let grammar = format!("show {word} tunnel [<interface>]");
+    control.commands().add(Command::new(grammar, "Show tunnels, and where they lead.", show::<T>));
+    register_bypass::<T::Kind, V4>(control);
+    register_bypass::<T::Kind, V6>(control);
+}
+
+fn register_bypass<K: Kind, F: Family>(control: &Control) {
+    let grammar = format!("set interface {} {}-bypass <interface> [del]", F::NAMES.command, K::WORD);
+    let help = format!("Hand datagrams of tunnels over {} to these without a lookup, or no longer.", F::TITLE);
+    let set = Command::new(grammar, help, |control, given| {
+        set_bypass(control, given.get("interface")?, K::WORD, F::VERSION == 6, !given.has("del"))?;
+        Ok(Reply::done())
+    });
+    control.commands().add(set.argument("del", "no longer"));
+}
+
+async fn make<T: Configured>(control: Control, given: Matches, words: Words) -> Result<Reply, CommandError> {
+    let missing = |what: String| CommandError::new(format!("{what} is missing"));
+    let [from, to] = words.ends;
+    let source: IpAddr = given.find("source")?.ok_or_else(|| missing(from.into()))?;
+    let (host, group) = (given.find::<IpAddr>("destination")?, given.find::<IpAddr>("group")?);
+    let destination = host.or(group).ok_or_else(|| missing(format!("{to} or group")))?;
+    let vni = given.find("vni")?.ok_or_else(|| missing("vni".into()))?;
+    let mut wanted = Fields::between::<T>(source, destination, vni);
+    wanted.set_table(by_family!(destination.is_ipv6(), table(&control, &given, "table"))?.unwrap_or(0));
+    wanted.group_interface = given.find("group-interface")?;
+    wanted.port = given.find("port")?.unwrap_or(wanted.port);
+    wanted.destination_port = given.find("destination-port")?.unwrap_or(wanted.destination_port);
+    wanted.after = given.find("after")?.unwrap_or(wanted.after);
+    wanted.layer3 = given.has(words.layer3);
+    if given.has("del") {
+        let found = find::<T>(&control, &wanted).ok_or_else(|| CommandError::new("there is no such tunnel"))?;
+        control.delete_in_turns::<T>(&found).await?;
+        return Ok(Reply::done());
+    }
+    let instance = given.find("instance")?;
+    if let Some(taken) = instance.filter(|number| is_taken::<T>(&control, *number)) {
+        return Err(CommandError::new(format!("there is {}{taken} already", T::STEM)).at(given.place("instance")));
+    }
+    Ok(Reply::text(add::<T>(&control, wanted, instance)?))
+}
+
+fn show<T: Configured>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let wanted = given.find::<InterfaceName>("interface")?;
+    let (mut text, mut list) = (String::new(), vec![]);
+    for tunnel in control.objects().all::<T>().iter().map(|tunnel| tunnel.fields()) {
+        if wanted.as_ref().is_some_and(|wanted| wanted.0 != tunnel.name) {
+            continue;
+        }
+        let id = control.room::<Interfaces>().find(&tunnel.name).map(|interface| interface.id.0);
+        let group = tunnel.group_interface.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
+        let kind = if tunnel.layer3 { "layer 3" } else { "layer 2" };
+        // A text that is a String takes everything, so the results of `write` say nothing.
+        let _ = writeln!(
+            text,
+            "[{}] {} src {} port {} dst {}{group} port {} vni {} table {} {kind} next {}",
+            tunnel.instance::<T>().unwrap_or_default(),
+            tunnel.name,
+            tunnel.source,
+            tunnel.port,
+            tunnel.destination,
+            tunnel.destination_port,
+            tunnel.vni,
+            tunnel.table_id(),
+            tunnel.after,
+        );
+        list.push(json!({
+            "name": tunnel.name, "sw-if-index": id, "source": tunnel.source, "destination": tunnel.destination,
+            "group-interface": tunnel.group_interface.as_ref().map(|name| &name.0), "port": tunnel.port,
+            "destination-port": tunnel.destination_port, "vni": tunnel.vni, "table": tunnel.table_id().0,
+            "layer3": tunnel.layer3, "after": tunnel.after.to_string(),
+        }));
+    }
+    if list.is_empty() {
+        let word = T::Kind::WORD;
+        match &wanted {
+            Some(InterfaceName(name)) => {
+                return Err(CommandError::new(format!("{name} is no {word} tunnel")).at(given.place("interface")));
+            }
+            None => {
+                let _ = writeln!(text, "No {word} tunnels. Create one with `create {word} tunnel`.");
+            }
+        }
+    }
+    Ok(Reply::new(text, json!(list)))
+}

@@ -1,0 +1,290 @@
+//! `vxlan4-input` and the like: datagrams for us, with `offset` at their IP headers, whose ports a kind of tunnels has claimed. What is
+//! inside goes on as if the tunnel's interface had received it. A datagram for a group belongs to the tunnel to its sender, if
+//! there is one to the group, too (RFC 7348, 4.2).
+//!
+//! Drops: `malformed-tunnel-header`, `wrong-udp-checksum`, `no-such-tunnel`, `interface-down`, `tunnel-drops` where that was chosen, and
+//! `congestion-unnoticed` for what was marked on the way but whose transport does not understand that (RFC 6040, 4.2). Of headers that
+//! may have options: `wrong-options-length`, `unknown-critical-option`.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use quiver_engine::{ArcSpec, Context, Counter, Flags, Frame, Guard, Node, Paged, Row, Snapshot, To, arcs};
+use quiver_ip::ingress::Ingress;
+use quiver_wire::{EtherType, Header, IpHeader, IpProtocol, UdpHeader, UdpPort};
+
+use crate::directory::{Found, Key, Reader, View};
+use crate::ecn;
+use crate::encapsulate::Rows;
+use crate::kind::{Kind, Malformed};
+use crate::put::Inner;
+use crate::underlay::Underlay;
+
+arcs! {
+    /// Where packets go from here. The first ones are those that a tunnel can choose.
+    pub enum Next {
+        Device => features "device-input",
+        Bridge => features "l2-input",
+        Ethernet => node "ethernet-input",
+        Ip4 => node "ip4-input",
+        Ip6 => node "ip6-input",
+        Chosen => drop "tunnel-drops",
+        Malformed => drop "malformed-tunnel-header",
+        Checksum => drop "wrong-udp-checksum",
+        NoTunnel => drop "no-such-tunnel",
+        Down => drop "interface-down",
+        Congestion => drop "congestion-unnoticed",
+        // Of kinds whose headers have options.
+        Options => drop "wrong-options-length",
+        Critical => drop "unknown-critical-option",
+    }
+}
+
+/// The arcs of a kind.
+pub(crate) const fn arcs_of<K: Kind>() -> &'static [ArcSpec] {
+    if K::HAS_OPTIONS { Next::ARCS } else { Next::ARCS.split_at(Next::Options as usize).0 }
+}
+
+/// In place of an arc: IPv4 or IPv6, as the packet says.
+pub const BY_VERSION: u16 = 0x7f;
+
+/// What finds the tunnels of datagrams.
+pub struct Finder<K: Kind, F: Underlay> {
+    pub(crate) reader: Reader,
+    pub(crate) rows: Snapshot<Rows>,
+    pub(crate) ingress: Snapshot<Ingress<F>>,
+    pub(crate) kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind, F: Underlay> Clone for Finder<K, F> {
+    fn clone(&self) -> Finder<K, F> {
+        let Finder { reader, rows, ingress, kind } = self;
+        Finder { reader: reader.clone(), rows: rows.clone(), ingress: ingress.clone(), kind: *kind }
+    }
+}
+
+/// A [`Finder`] during a frame.
+pub(crate) struct Finding<'f, K: Kind, F: Underlay> {
+    view: View<'f>,
+    rows: &'f Rows,
+    ingress: &'f Ingress<F>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// A datagram, taken apart.
+pub(crate) struct Opened {
+    /// Its tunnel.
+    pub found: Found,
+    /// Where what is inside begins, from the IP header on.
+    pub inside: usize,
+    /// Where UDP's header begins, and how many bytes there are from there on.
+    udp: (usize, usize),
+    /// Whether UDP has a checksum.
+    has_checksum: bool,
+    /// The ECN field of the outer header.
+    ecn: u8,
+    /// Whether the tunnel's header has options.
+    has_options: bool,
+    /// What is inside, where the tunnel's header says so.
+    protocol: Option<EtherType>,
+}
+
+impl<K: Kind, F: Underlay> Finder<K, F> {
+    pub(crate) fn enter<'f>(&'f self, guard: Guard<'f>) -> Finding<'f, K, F> {
+        let (view, rows, ingress) = (self.reader.view(guard), self.rows.read(guard), self.ingress.read(guard));
+        Finding { view, rows, ingress, kind: PhantomData }
+    }
+}
+
+impl<K: Kind, F: Underlay> Finding<'_, K, F> {
+    /// Finds the tunnel of a datagram that this interface has received, of so many bytes, of which these are in its first buffer.
+    #[inline(always)]
+    pub fn open(&self, bytes: &[u8], length: usize, rx: usize) -> Result<Opened, Next> {
+        let (header, _) = F::Header::parse(bytes).ok_or(Next::Malformed)?;
+        let payload = F::payload(bytes).filter(|payload| payload.protocol == IpProtocol::UDP);
+        let at = payload.filter(|payload| payload.fragment.is_none()).ok_or(Next::Malformed)?.offset;
+        let (udp, datagram) = UdpHeader::parse_at(bytes, at).ok_or(Next::Malformed)?;
+        let udp_length = usize::from(udp.length.get());
+        let own = K::parse(datagram).map_err(|malformed| match malformed {
+            Malformed::Header => Next::Malformed,
+            Malformed::Options => Next::Options,
+            Malformed::CriticalOption => Next::Critical,
+        })?;
+        let (vni, before) = (own.vni, UdpHeader::LENGTH + own.length);
+        if udp_length < before || at + udp_length > length {
+            return Err(Next::Malformed);
+        }
+        let slot = self.ingress.interfaces.get(rx).map_or(0, |interface| interface.word as u16);
+        let (remote, local) = (header.source(), header.destination());
+        let key = Key { remote, local, port: UdpPort(udp.destination_port.get()), vni, slot };
+        let found = match F::is_group(local) {
+            false => self.view.get::<F>(&key),
+            true => self.of_group(key),
+        };
+        Ok(Opened {
+            found: found.ok_or(Next::NoTunnel)?,
+            inside: at + before,
+            udp: (at, udp_length),
+            has_checksum: udp.checksum.get() != 0,
+            ecn: F::ecn(header),
+            has_options: own.has_options,
+            protocol: own.protocol,
+        })
+    }
+    /// The tunnel to the sender of a datagram for a group, from where the tunnel to the group has its end.
+    #[cold]
+    fn of_group(&self, key: Key<F::Address>) -> Option<Found> {
+        let to_group = self.view.get::<F>(&Key { remote: key.local, local: F::UNSPECIFIED, ..key })?;
+        let ends = self.rows.get(to_group.interface() as usize)?.as_ref()?.ends;
+        let (local, _) = F::ends(&ends)?;
+        self.view.get::<F>(&Key { local, ..key })
+    }
+}
+
+/// The node.
+pub struct Input<K: Kind, F: Underlay> {
+    finder: Finder<K, F>,
+    received: Arc<Row>,
+    /// Packets with options, by interface.
+    with_options: Option<Arc<Row<Counter>>>,
+}
+
+impl<K: Kind, F: Underlay> Input<K, F> {
+    pub(crate) fn new(
+        finder: Finder<K, F>,
+        received: Arc<Row>,
+        with_options: Option<Arc<Row<Counter>>>,
+    ) -> Input<K, F> {
+        Input { finder, received, with_options }
+    }
+    /// Takes row `i` out of its datagram.
+    #[inline(always)]
+    fn take_out(
+        &self,
+        finding: &Finding<'_, K, F>,
+        cx: &mut Context,
+        frame: &mut Frame,
+        i: usize,
+    ) -> Result<u16, Next> {
+        let length = frame.length[i] as usize;
+        let opened = finding.open(frame.bytes(cx.pool, i), length, frame.rx[i] as usize)?;
+        let (at, udp_length) = opened.udp;
+        // What a driver vouches for, it may not have written yet.
+        if opened.has_checksum && !frame.flags(i).has(Flags::OFFLOAD) && !is_right::<F>(cx, frame, i, opened.udp) {
+            return Err(Next::Checksum);
+        }
+        let found = opened.found;
+        if !found.is_up() {
+            return Err(Next::Down);
+        }
+        if at + udp_length < length {
+            frame.truncate(i, (at + udp_length) as u32);
+        }
+        frame.advance(cx.pool, i, opened.inside as isize);
+        // What a driver left undone of the packet inside stays to be done; its places are those of the buffer.
+        if frame.offload(cx.pool, i).is_none_or(|offload| offload.checksum_start < frame.offset[i]) {
+            frame.clear_flag(i, Flags::OFFLOAD);
+        }
+        frame.clear_flag(i, Flags::LINK_GROUP);
+        let by_version = || match frame.bytes(cx.pool, i).first().map(|byte| byte >> 4) {
+            Some(4) => Ok((Next::Ip4, Inner::Packet(EtherType::IP4))),
+            Some(6) => Ok((Next::Ip6, Inner::Packet(EtherType::IP6))),
+            _ => Err(Next::Malformed),
+        };
+        let (arc, inner) = match found.arc() {
+            BY_VERSION => by_version().map(|(next, inner)| (next.into(), inner))?,
+            chosen => (chosen, Inner::Frame),
+        };
+        let is_as_said = opened.protocol.is_none_or(|protocol| match inner {
+            Inner::Frame => protocol == EtherType::TRANSPARENT_BRIDGING,
+            Inner::Packet(ethertype) => protocol == ethertype,
+        });
+        if !is_as_said {
+            return Err(Next::Malformed);
+        }
+        if opened.ecn != 0 && !ecn::combine(inner, frame.bytes_mut(cx.pool, i), opened.ecn) {
+            return Err(Next::Congestion);
+        }
+        frame.rx[i] = found.interface();
+        self.received.add(found.interface(), 1, frame.length[i].into());
+        if opened.has_options {
+            self.with_options.iter().for_each(|row| row.add(found.interface(), 1));
+        }
+        Ok(arc)
+    }
+}
+
+/// Whether UDP's checksum is right.
+#[cold]
+fn is_right<F: Underlay>(cx: &Context, frame: &Frame, i: usize, (at, length): (usize, usize)) -> bool {
+    let Some((header, _)) = F::Header::parse(frame.bytes(cx.pool, i)) else { return false };
+    let mut sum = F::pseudo_header(header.source(), header.destination(), IpProtocol::UDP, length as u32);
+    let (mut skip, mut left) = (at, length);
+    for part in frame.segments(cx.pool, i) {
+        let part = part.get(skip..).unwrap_or_default();
+        skip = 0;
+        let part = &part[..part.len().min(left)];
+        left -= part.len();
+        sum = sum.add_bytes(part);
+    }
+    sum.is_right()
+}
+
+impl<K: Kind, F: Underlay> Node for Input<K, F> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let finding = self.finder.enter(cx.guard);
+        frame.set_mixed();
+        for i in 0..frame.len() {
+            frame.next[i] = self.take_out(&finding, cx, frame, i).unwrap_or_else(u16::from);
+        }
+    }
+}
+
+/// `ip4-vxlan-bypass` and the like, features of `ip4-unicast` and `ip6-unicast`: datagrams of tunnels go to these at once, without a lookup of
+/// their destination. All others go on.
+pub struct Bypass<K: Kind, F: Underlay> {
+    finder: Finder<K, F>,
+    ports: Snapshot<Paged<u16>>,
+}
+
+/// The arcs of [`Bypass`].
+#[repr(u16)]
+enum BypassNext {
+    Feature,
+    Input,
+}
+
+impl<K: Kind, F: Underlay> Bypass<K, F> {
+    pub(crate) const ARCS: &'static [ArcSpec] =
+        &[ArcSpec { name: "next-feature", to: To::NextFeature }, ArcSpec::to_node(K::INPUT[F::PLACE])];
+    pub(crate) fn new(finder: Finder<K, F>, ports: Snapshot<Paged<u16>>) -> Bypass<K, F> {
+        Bypass { finder, ports }
+    }
+    fn is_tunnelled(
+        &self,
+        finding: &Finding<'_, K, F>,
+        ports: &Paged<u16>,
+        bytes: &[u8],
+        length: usize,
+        rx: usize,
+    ) -> bool {
+        let port = || {
+            let payload = F::payload(bytes).filter(|payload| payload.protocol == IpProtocol::UDP)?;
+            let (udp, _) = UdpHeader::parse_at(bytes, payload.offset)?;
+            ports.get(udp.destination_port.get().into()).copied()
+        };
+        port().is_some_and(|users| users != 0) && finding.open(bytes, length, rx).is_ok()
+    }
+}
+
+impl<K: Kind, F: Underlay> Node for Bypass<K, F> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let (finding, ports) = (self.finder.enter(cx.guard), self.ports.read(cx.guard));
+        for i in 0..frame.len() {
+            let bytes = frame.bytes(cx.pool, i);
+            let is_tunnelled =
+                self.is_tunnelled(&finding, ports, bytes, frame.length[i] as usize, frame.rx[i] as usize);
+            frame.next[i] = if is_tunnelled { BypassNext::Input } else { BypassNext::Feature } as u16;
+        }
+    }
+}

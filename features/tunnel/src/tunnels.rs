@@ -1,0 +1,426 @@
+//! The tunnels of a kind, as control knows them: what becomes of their settings, for the nodes.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_control::{Control, ObjectError};
+use quiver_engine::{
+    Counter, Counters, Dataplane, DataplaneError, Domain, FeatureSpec, NodeSpec, Paged, Phase, Publisher, Seed,
+    Snapshot,
+};
+use quiver_interface::{
+    InterfaceEvent, InterfaceId, Interfaces, TunnelTo, Undecided, decides, receiver, sender, set_tunnel, undecided,
+    watch,
+};
+use quiver_ip::Ip;
+use quiver_ip::fib::{Path, TableId, Target};
+use quiver_ip::node::describe;
+use quiver_table::ExactError;
+use quiver_wire::{EtherType, UdpPort, V4, V6, Vni};
+
+use crate::directory::{Directory, Found, Key};
+use crate::encapsulate::{self, Encapsulate, Rows, Tunnel};
+use crate::ends::Ends;
+use crate::groups;
+use crate::input::{self, BY_VERSION, Bypass, Finder, Input};
+use crate::kind::Kind;
+use crate::outer::{Choice, Outer};
+use crate::underlay::{Underlay, is_host};
+
+/// Why a kind of tunnels cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// The data plane refuses a node.
+    #[error(transparent)]
+    Dataplane(#[from] DataplaneError),
+    /// The table of tunnels cannot be made.
+    #[error("the table of tunnels cannot be made: {0}")]
+    Table(#[from] ExactError),
+}
+
+/// What is wanted of a tunnel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Both ends; the destination may be a group.
+    pub ends: Ends,
+    /// The network.
+    pub vni: Vni,
+    /// The port by which datagrams come to us.
+    pub port: UdpPort,
+    /// The table in which the destination is looked up, and by whose interfaces datagrams come.
+    pub table: TableId,
+    /// The interface by which datagrams for a group leave, and come.
+    pub group_interface: Option<InterfaceId>,
+    /// Whether packets go without an Ethernet header.
+    pub is_layer3: bool,
+    /// Where packets go that come out.
+    pub next: After,
+    /// What is chosen of the outer headers.
+    pub choice: Choice,
+}
+
+quiver_control::choice! {
+    /// Where packets go that come out of a tunnel.
+    pub enum After {
+        /// To where all go that an interface receives; without an Ethernet header, to IPv4 or IPv6.
+        Interface = "interface",
+        /// To the bridge domain or cross-connect of the interface.
+        Bridge = "l2-input",
+        /// To the node that looks at their Ethernet header.
+        Ethernet = "ethernet-input",
+        /// To IPv4, whatever they are.
+        Ip4 = "ip4-input",
+        /// To IPv6, whatever they are.
+        Ip6 = "ip6-input",
+        /// Nowhere.
+        Drop = "drop",
+    } as "after-tunnel", "interface, l2-input, ethernet-input, ip4-input, ip6-input or drop";
+}
+
+impl After {
+    /// The ways that have an arc of their own.
+    const CHOSEN: [(After, input::Next); 6] = [
+        (After::Interface, input::Next::Device),
+        (After::Bridge, input::Next::Bridge),
+        (After::Ethernet, input::Next::Ethernet),
+        (After::Ip4, input::Next::Ip4),
+        (After::Ip6, input::Next::Ip6),
+        (After::Drop, input::Next::Chosen),
+    ];
+    /// The way of an arc's number, by which VPP's clients name it.
+    pub fn of_arc(arc: u32) -> Option<After> {
+        Self::CHOSEN.iter().find(|(_, next)| *next as u32 == arc).map(|(after, _)| *after)
+    }
+    /// The number of its arc, by which VPP's clients name it.
+    pub fn number(self) -> u32 {
+        Self::CHOSEN.iter().find(|(after, _)| *after == self).map_or(0, |(_, next)| *next as u32)
+    }
+    fn arc(self, is_layer3: bool) -> u16 {
+        if self == After::Interface && is_layer3 { BY_VERSION } else { self.number() as u16 }
+    }
+}
+
+/// The tunnels of a kind over a family, and where its bypass is enabled.
+struct Over<F: Underlay> {
+    directory: Directory<F>,
+    /// How many tunnels have a port.
+    ports: BTreeMap<UdpPort, u16>,
+    published: Publisher<Paged<u16>>,
+}
+
+impl<F: Underlay> Over<F> {
+    fn new(domain: &Domain, seed: u64) -> Result<Over<F>, ExactError> {
+        let published = Publisher::new(domain, Paged::default());
+        Ok(Over { directory: Directory::new(domain, seed)?, ports: BTreeMap::new(), published })
+    }
+    fn count(&mut self, port: UdpPort, users: u16) {
+        match users {
+            0 => self.ports.remove(&port),
+            users => self.ports.insert(port, users),
+        };
+        let mut ports = self.published.current().clone();
+        *ports.get_mut(port.0.into()) = users;
+        self.published.publish(ports);
+    }
+}
+
+/// The tunnels of a kind.
+pub struct Tunnels<K: Kind> {
+    held: BTreeMap<InterfaceId, Settings>,
+    rows: Publisher<Rows>,
+    over4: Over<V4>,
+    over6: Over<V6>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// A family of which [`Tunnels`] has a part.
+trait Part: Underlay {
+    fn over<K: Kind>(tunnels: &mut Tunnels<K>) -> &mut Over<Self>;
+}
+impl Part for V4 {
+    fn over<K: Kind>(tunnels: &mut Tunnels<K>) -> &mut Over<V4> {
+        &mut tunnels.over4
+    }
+}
+impl Part for V6 {
+    fn over<K: Kind>(tunnels: &mut Tunnels<K>) -> &mut Over<V6> {
+        &mut tunnels.over6
+    }
+}
+
+impl<K: Kind> Tunnels<K> {
+    /// What is known of the tunnel that is this interface.
+    pub fn get(&self, id: InterfaceId) -> Option<&Settings> {
+        self.held.get(&id)
+    }
+    /// What the way to a tunnel's other end comes to: a group of the family of its ends.
+    pub fn group(&self, id: InterfaceId) -> Option<u32> {
+        Some(self.rows.current().get(id.index())?.as_ref()?.group)
+    }
+    fn publish(&mut self, id: InterfaceId, row: Option<Tunnel>) {
+        let mut rows = self.rows.current().clone();
+        *rows.get_mut(id.index()) = row;
+        self.rows.publish(rows);
+    }
+}
+
+/// Registers a kind of tunnels: its nodes and features. The room of tunnels is registered before.
+pub fn register<K: Kind>(control: &Control) -> Result<(), TunnelError> {
+    let room: Tunnels<K> = {
+        let dataplane = control.room::<Dataplane>();
+        let (domain, seed) = (dataplane.domain(), dataplane.settings().secret);
+        Tunnels {
+            held: BTreeMap::new(),
+            rows: Publisher::new(domain, Rows::default()),
+            over4: Over::new(domain, seed)?,
+            over6: Over::new(domain, !seed)?,
+            kind: PhantomData,
+        }
+    };
+    control.insert_room(room);
+    let with_options =
+        K::HAS_OPTIONS.then(|| control.room_mut::<Dataplane>().add_simple_interface_counters("tunnel-options"));
+    register_family::<K, V4>(control, with_options.clone())?;
+    register_family::<K, V6>(control, with_options)?;
+    watch(control, |control, event| {
+        if let InterfaceEvent::AdminState(id) = event {
+            set_up::<K>(control, id);
+        }
+    });
+    Ok(())
+}
+
+fn register_family<K: Kind, F: Part>(
+    control: &Control,
+    with_options: Option<Counters<Counter>>,
+) -> Result<(), TunnelError> {
+    let (rows, reader, ports) = {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        let rows = room.rows.snapshot();
+        let over = F::over(&mut room);
+        (rows, over.directory.reader(), over.published.snapshot())
+    };
+    let (ingress, groups): (_, Snapshot<_>) = {
+        let ip = control.room::<Ip<F>>();
+        (ip.ingress(), ip.fib.groups.snapshot())
+    };
+    let finder = Finder::<K, F> { reader, rows: rows.clone(), ingress, kind: PhantomData };
+    let [encapsulate, input, bypass] = [K::ENCAPSULATE, K::INPUT, K::BYPASS].map(|names| names[F::PLACE]);
+    {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
+        let graph = dataplane.blueprint();
+        let make = {
+            let finder = finder.clone();
+            move |Seed { worker, .. }: Seed| {
+                let with_options = with_options.as_ref().map(|counters| counters.row(worker));
+                Input::new(finder.clone(), received.row(worker), with_options)
+            }
+        };
+        graph
+            .node(NodeSpec::new(input, input::arcs_of::<K>(), make).describe(describe::<F>))
+            .map_err(DataplaneError::from)?;
+        let make = move |_| Bypass::new(finder.clone(), ports.clone());
+        let spec = NodeSpec::new(bypass, Bypass::<K, F>::ARCS, make).describe(describe::<F>);
+        graph.node(spec).map_err(DataplaneError::from)?;
+        graph.feature(FeatureSpec::new(F::NAMES.unicast, bypass, Phase::Tunnel)).map_err(DataplaneError::from)?;
+        let make = move |Seed { worker, .. }: Seed| {
+            Encapsulate::<F>::new(rows.clone(), groups.clone(), sent.row(worker), worker)
+        };
+        let spec = NodeSpec::new(encapsulate, encapsulate::Next::arcs::<F>(), make);
+        graph.node(spec).map_err(DataplaneError::from)?;
+        // A feature behind it would never see a packet.
+        let feature = FeatureSpec::new("interface-output", encapsulate, Phase::Forward);
+        graph.feature(feature).map_err(DataplaneError::from)?;
+    }
+    decides(control, encapsulate, sender);
+    undecided(control, encapsulate, Undecided::Packet, &["too-long", "no-headroom", "not-ip"]);
+    undecided(control, encapsulate, Undecided::Load, &["not-completed"]);
+    decides(control, input, receiver);
+    decides(control, bypass, receiver);
+    let of_packet = ["malformed-tunnel-header", "wrong-udp-checksum", "no-such-tunnel", "congestion-unnoticed"];
+    undecided(control, input, Undecided::Packet, &of_packet);
+    if K::HAS_OPTIONS {
+        undecided(control, input, Undecided::Packet, &["wrong-options-length", "unknown-critical-option"]);
+    }
+    quiver_udp::open::<F>(control, input)?;
+    Ok(())
+}
+
+/// Makes an interface a tunnel.
+///
+/// # Errors
+/// If another tunnel has the same ends, port and network, another room has the port, or something is full. Nothing has changed then.
+pub fn open<K: Kind>(control: &Control, id: InterfaceId, settings: &Settings) -> Result<(), ObjectError> {
+    match settings.ends {
+        Ends::V4(..) => open_over::<K, V4>(control, id, settings),
+        Ends::V6(..) => open_over::<K, V6>(control, id, settings),
+    }
+}
+
+fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings) -> Result<(), ObjectError> {
+    let key = key_of::<F>(control, settings)?;
+    let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
+    let users = {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        let over = F::over(&mut room);
+        if let Some(found) = over.directory.get(&key) {
+            let name = control.room::<Interfaces>().name(interface_of(found));
+            let what = format!("{name} has these ends, this port and this network already");
+            return Err(ObjectError::field("vni", what).remedy("choose another network, or delete that one"));
+        }
+        over.ports.get(&settings.port).copied().unwrap_or_default()
+    };
+    if users == 0 {
+        let claimed = quiver_udp::claim::<F>(control, settings.port, K::INPUT[F::PLACE]);
+        claimed.map_err(|error| ObjectError::field("port", error.to_string()).remedy("choose another port"))?;
+    }
+    let found = Found::new(id.0, up, settings.next.arc(settings.is_layer3));
+    let added = F::over(&mut control.room_mut::<Tunnels<K>>()).directory.insert(&key, found);
+    if let Err(error) = added {
+        if users == 0 {
+            quiver_udp::release::<F>(control, settings.port);
+        }
+        return Err(ObjectError::whole(error.to_string()).remedy("delete tunnels that are not needed"));
+    }
+    let group = match (F::from_ip(settings.ends.destination()), settings.group_interface) {
+        (_, Some(interface)) => hold::<F>(control, Target::Link(interface)),
+        (Some(to), None) => hold::<F>(control, Target::Recursive(settings.table, to)),
+        (None, None) => 0,
+    };
+    if let Some(interface) = settings.group_interface {
+        groups::join(control, interface, settings.ends.destination());
+    }
+    let of = |protocol| Outer::new(&settings.ends, &settings.choice, &K::header(settings.vni, protocol));
+    let (outer, layer3) = match settings.is_layer3 {
+        true => (of(EtherType::IP4), Some(Arc::new(of(EtherType::IP6)))),
+        false => (of(EtherType::TRANSPARENT_BRIDGING), None),
+    };
+    let tunnel = Tunnel { ends: settings.ends, outer, group, up, layer3 };
+    {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        F::over(&mut room).count(settings.port, users + 1);
+        room.held.insert(id, settings.clone());
+        room.publish(id, Some(tunnel));
+    }
+    set_tunnel(control, id, if settings.ends.is_multicast() { TunnelTo::Group } else { TunnelTo::Host });
+    let encapsulate = K::ENCAPSULATE[F::PLACE];
+    let enabled = control.room_mut::<Dataplane>().enable("interface-output", encapsulate, id.0, true);
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+}
+
+fn interface_of(found: Found) -> InterfaceId {
+    InterfaceId(found.interface())
+}
+
+/// The tunnel with the same ends, port, network and table.
+pub fn find<K: Kind>(control: &Control, settings: &Settings) -> Option<InterfaceId> {
+    match settings.ends {
+        Ends::V4(..) => find_over::<K, V4>(control, settings),
+        Ends::V6(..) => find_over::<K, V6>(control, settings),
+    }
+}
+
+fn find_over<K: Kind, F: Part>(control: &Control, settings: &Settings) -> Option<InterfaceId> {
+    let key = key_of::<F>(control, settings).ok()?;
+    F::over(&mut control.room_mut::<Tunnels<K>>()).directory.get(&key).map(interface_of)
+}
+
+/// What holds of the ends of a tunnel, whatever else is configured.
+///
+/// # Errors
+/// If they are of two families or the same, the source is no host's address, or a group has no interface, or a host one.
+pub fn check_ends(source: IpAddr, destination: IpAddr, has_group_interface: bool) -> Result<(), ObjectError> {
+    let wrong = |field: &str, what: String, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
+    let Some(ends) = Ends::new(source, destination) else {
+        let what = format!("{destination} is not of the family of {source}");
+        return wrong("destination", what, "give two addresses of one family");
+    };
+    if source == destination {
+        return wrong("destination", format!("{destination} is the source, too"), "give the other end's address");
+    }
+    if !is_host(source) {
+        return wrong("source", format!("{source} is no address of a single host"), "give one of this router's");
+    }
+    match (ends.is_multicast(), has_group_interface) {
+        (true, false) => wrong(
+            "group-interface",
+            "it is missing".into(),
+            "name the interface by which datagrams for the group leave",
+        ),
+        (false, true) => wrong("group-interface", format!("{destination} is no group"), "leave it out"),
+        (false, false) if !is_host(destination) => {
+            wrong("destination", format!("{destination} is no address of a single host"), "give one, or a group's")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Ends what [`open`] began. The interface goes behind it.
+pub fn close<K: Kind>(control: &Control, id: InterfaceId) {
+    let Some(settings) = control.room_mut::<Tunnels<K>>().held.remove(&id) else { return };
+    match settings.ends {
+        Ends::V4(..) => close_over::<K, V4>(control, id, &settings),
+        Ends::V6(..) => close_over::<K, V6>(control, id, &settings),
+    }
+}
+
+fn close_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings) {
+    let key = key_of::<F>(control, settings);
+    let (group, users) = {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        let group = room.group(id);
+        room.publish(id, None);
+        let over = F::over(&mut room);
+        key.into_iter().for_each(|key| over.directory.remove(&key));
+        let users = over.ports.get(&settings.port).copied().unwrap_or(1) - 1;
+        over.count(settings.port, users);
+        (group, users)
+    };
+    group.into_iter().for_each(|group| control.room_mut::<Ip<F>>().fib.let_go(group));
+    if let Some(interface) = settings.group_interface {
+        groups::leave(control, interface, settings.ends.destination());
+    }
+    if users == 0 {
+        quiver_udp::release::<F>(control, settings.port);
+    }
+}
+
+fn hold<F: Underlay>(control: &Control, target: Target<F>) -> u32 {
+    control.room_mut::<Ip<F>>().fib.hold(vec![Path::to(target)])
+}
+
+/// What datagrams of a tunnel are found by.
+fn key_of<F: Underlay>(control: &Control, settings: &Settings) -> Result<Key<F::Address>, ObjectError> {
+    let slot = control.room::<Ip<F>>().fib.table(settings.table).map(|table| table.slot);
+    let table = settings.table;
+    let missing = || ObjectError::field("table", format!("there is no table {table}")).remedy("add it first");
+    let slot = slot.ok_or_else(missing)?;
+    let address = |address: IpAddr| F::from_ip(address).unwrap_or(F::UNSPECIFIED);
+    let (source, destination) = (address(settings.ends.source()), address(settings.ends.destination()));
+    // A datagram for a group names the group as its destination, whoever has sent it.
+    let local = if settings.ends.is_multicast() { F::UNSPECIFIED } else { source };
+    Ok(Key { remote: destination, local, port: settings.port, vni: settings.vni, slot })
+}
+
+/// Notes whether a tunnel's interface is up.
+fn set_up<K: Kind>(control: &Control, id: InterfaceId) {
+    let Some(settings) = control.room::<Tunnels<K>>().held.get(&id).cloned() else { return };
+    let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
+    let mut tunnel = control.room::<Tunnels<K>>().rows.current().get(id.index()).cloned().flatten();
+    tunnel.iter_mut().for_each(|tunnel| tunnel.up = up);
+    control.room_mut::<Tunnels<K>>().publish(id, tunnel);
+    match settings.ends {
+        Ends::V4(..) => set_found::<K, V4>(control, id, &settings, up),
+        Ends::V6(..) => set_found::<K, V6>(control, id, &settings, up),
+    }
+}
+
+fn set_found<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings, up: bool) {
+    let found = Found::new(id.0, up, settings.next.arc(settings.is_layer3));
+    if let Ok(key) = key_of::<F>(control, settings) {
+        F::over(&mut control.room_mut::<Tunnels<K>>()).directory.change(&key, found);
+    }
+}

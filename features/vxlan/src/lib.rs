@@ -1,0 +1,48 @@
+//! VXLAN (RFC 7348): interfaces whose frames go as payload of UDP datagrams to one host, or to a group of hosts.
+//!
+//! - [`config`]: the objects of kind `vxlan-tunnels`; `api`: VPP's messages.
+//!
+//! Nodes and commands are those of all tunnels ([`quiver_tunnel`]); this room says what is VXLAN's own: names, and the header.
+#![forbid(unsafe_code)]
+
+mod api;
+pub mod config;
+
+pub use config::VxlanTunnel;
+
+use quiver_control::Control;
+use quiver_tunnel::{Header, Kind, Malformed, TunnelError, Words};
+use quiver_wire::{EtherType, Header as _, UdpPort, Vni, VxlanHeader};
+use zerocopy::IntoBytes;
+
+/// VXLAN, as a kind of tunnels.
+pub struct Vxlan;
+
+impl Kind for Vxlan {
+    const WORD: &'static str = "vxlan";
+    const NAME: &'static str = "vxlan-tunnel";
+    const PORT: UdpPort = VxlanHeader::PORT;
+    const HEADER_LENGTH: usize = VxlanHeader::LENGTH;
+    const ENCAPSULATE: [&'static str; 2] = ["vxlan4-encap", "vxlan6-encap"];
+    const INPUT: [&'static str; 2] = ["vxlan4-input", "vxlan6-input"];
+    const BYPASS: [&'static str; 2] = ["ip4-vxlan-bypass", "ip6-vxlan-bypass"];
+    const HAS_OPTIONS: bool = false;
+
+    fn header(vni: Vni, _: EtherType) -> Vec<u8> {
+        VxlanHeader::new(vni).as_bytes().to_vec()
+    }
+    #[inline(always)]
+    fn parse(datagram: &[u8]) -> Result<Header, Malformed> {
+        let (header, _) = VxlanHeader::parse(datagram).ok_or(Malformed::Header)?;
+        let vni = header.vni().ok_or(Malformed::Header)?;
+        Ok(Header { vni, length: VxlanHeader::LENGTH, has_options: false, protocol: None })
+    }
+}
+
+/// Registers the room. The room of tunnels is registered before.
+pub fn register(control: &Control) -> Result<(), TunnelError> {
+    let words = Words { ends: ["src", "dst"], ports: ["src_port", "dst_port"], layer3: "l3" };
+    quiver_tunnel::register_kind::<VxlanTunnel>(control, words)?;
+    api::register(control);
+    Ok(())
+}
