@@ -6,13 +6,10 @@ use std::sync::Arc;
 
 use quiver_control::Control;
 use quiver_engine::stats::Segment;
-use quiver_engine::{Counter, Counters, Row};
+use quiver_engine::{Counter, Counters, INTERFACES_MAX, Row};
 use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, watch};
 
 use crate::protocol::{Protocol, Sort};
-
-/// Interfaces there can be.
-const INTERFACES_MAX: u32 = 1 << 16;
 
 /// One direction: a vector for each sort.
 struct Direction([Counters<Counter>; 3]);

@@ -107,25 +107,25 @@ const LINK: usize = BACK as usize;
 const HOPS_WORD: usize = 4;
 
 impl<F: Family> RewriteBody<'_, F> {
-    /// How eight packets are sent: by which interfaces, and the largest lengths that need no second look.
+    /// How eight packets are sent: the interfaces, and above them the largest lengths that need no second look.
     #[inline(always)]
-    fn sending<I: Isa>(like: Lanes<I>, rows: &Picked<'_, AdjacencyRow, I>) -> (Lanes<I>, Lanes<I>) {
-        let (mut tx, mut longest) = ([0; LANES], [0; LANES]);
+    fn sending<I: Isa>(like: Lanes<I>, rows: &Picked<'_, AdjacencyRow, I>) -> Lanes<I> {
+        let mut sending = [0; LANES];
         for lane in 0..LANES {
-            (tx[lane], longest[lane]) = (rows.row(lane).tx(), rows.row(lane).longest());
+            sending[lane] = rows.row(lane).sending();
         }
-        (like.with(&tx), like.with(&longest))
+        like.with(&sending)
     }
     /// Works on eight packets that go by these adjacencies.
     #[inline(always)]
     fn rewrite<I: Isa>(&self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>, rows: &Picked<'_, AdjacencyRow, I>) {
-        let (tx, longest) = Self::sending(p.hop, rows);
+        let sending = Self::sending(p.hop, rows);
         // Packets of our own making have not come a hop.
         let ours = p.flagged(Flags::LOCAL);
         let hops = p.hop.same(1).replace(ours, 0);
         let spent = (F::hop_limit(p).lt(2) | F::of_link(p)).without(ours);
-        let too_big = F::length(p).gt(longest) | p.flagged(Flags::OFFLOAD);
-        p.tx = tx;
+        let too_big = F::length(p).gt(sending >> AdjacencyRow::TX_BITS) | p.flagged(Flags::OFFLOAD);
+        p.tx = sending & AdjacencyRow::TX;
         if ((spent | too_big) & p.live).any() {
             unlikely();
             self.part(p, rows, hops);
@@ -140,9 +140,9 @@ impl<F: Family> RewriteBody<'_, F> {
     /// Lets those packets leave that cannot go on.
     #[inline(always)]
     fn part<I: Isa>(&self, p: &mut PacketLanes<I>, rows: &Picked<'_, AdjacencyRow, I>, hops: Lanes<I>) {
-        let (mut complete, mut longest) = ([0; LANES], [0; LANES]);
+        let (mut complete, mut sending) = ([0; LANES], [0; LANES]);
         for lane in 0..LANES {
-            (complete[lane], longest[lane]) = (rows.row(lane).is_complete().into(), rows.row(lane).longest());
+            (complete[lane], sending[lane]) = (rows.row(lane).is_complete().into(), rows.row(lane).sending());
         }
         let forwarded = hops.ne(0) & p.live;
         let (expired, of_link) = (F::hop_limit(p).lt(2) & forwarded, F::of_link(p) & forwarded);
@@ -151,7 +151,10 @@ impl<F: Family> RewriteBody<'_, F> {
         // An adjacency that is no more is for `ip4-resolve` to judge, too.
         p.leave(hops.with(&complete).eq(0), Next::Resolve);
         // Whether the segments of a packet fit only its buffer says.
-        p.leave(F::length(p).gt(hops.with(&longest)) | p.flagged(Flags::OFFLOAD), Next::TooBig);
+        p.leave(
+            F::length(p).gt(hops.with(&sending) >> AdjacencyRow::TX_BITS) | p.flagged(Flags::OFFLOAD),
+            Next::TooBig,
+        );
     }
     #[cold]
     #[inline(never)]
@@ -182,12 +185,12 @@ impl<F: Family> Body for RewriteBody<'_, F> {
     #[inline(always)]
     fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
         let Some(rows) = self.rows.pick(p.hop) else { return false };
-        let (tx, longest) = Self::sending(p.hop, &rows);
-        let odd = F::hop_limit(p).lt(2) | F::of_link(p) | F::length(p).gt(longest);
+        let sending = Self::sending(p.hop, &rows);
+        let odd = F::hop_limit(p).lt(2) | F::of_link(p) | F::length(p).gt(sending >> AdjacencyRow::TX_BITS);
         if odd.any() || p.any.has(Flags::LOCAL.with(Flags::OFFLOAD)) {
             return false;
         }
-        p.tx = tx;
+        p.tx = sending & AdjacencyRow::TX;
         let word = F::take_hops(p.header.get(F::HOPS), p.hop.same(1)).to_be().each();
         for lane in 0..LANES {
             put::<F>(windows, lane, rows.row(lane), word.at(lane));

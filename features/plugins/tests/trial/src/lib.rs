@@ -44,7 +44,7 @@ impl Node for Feature {
     fn process(&mut self, cx: &mut Context<'_, ()>, frame: &mut Frame<'_>) {
         for row in 0..frame.len() {
             obey(frame, row);
-            cx.count(self.0, frame.rx(row).into(), 1, frame.length(row).into());
+            cx.count(self.0, frame.rx(row) as usize, 1, frame.length(row).into());
         }
     }
     fn describe(_: &Record<'_>) -> String {
