@@ -182,7 +182,7 @@ func refuse(conn *core.Connection) error {
 	_, nat44 := nat44_ed.NewServiceClient(conn).Nat44ShowRunningConfig(ctx, &nat44_ed.Nat44ShowRunningConfig{})
 	_, nat44ei := nat44_ei.NewServiceClient(conn).Nat44EiShowRunningConfig(ctx, &nat44_ei.Nat44EiShowRunningConfig{})
 	_, reassembly := ip.NewServiceClient(conn).IPReassemblyGet(ctx, &ip.IPReassemblyGet{})
-	_, tunnel := vxlan.NewServiceClient(conn).VxlanAddDelTunnel(ctx, &vxlan.VxlanAddDelTunnel{IsAdd: true})
+	_, tunnel := gre.NewServiceClient(conn).GreTunnelAddDel(ctx, &gre.GreTunnelAddDel{IsAdd: true})
 	for _, one := range []struct {
 		name string
 		err  error
@@ -190,7 +190,7 @@ func refuse(conn *core.Connection) error {
 		{"nat44_show_running_config", nat44},
 		{"nat44_ei_show_running_config", nat44ei},
 		{"ip_reassembly_get", reassembly},
-		{"vxlan_add_del_tunnel", tunnel},
+		{"gre_tunnel_add_del", tunnel},
 	} {
 		switch {
 		case one.err == nil:

@@ -29,9 +29,10 @@ pub struct StatisticsArguments {
     /// command socket and, as root, /run/vpp/stats.sock. With a command socket of its own, quiverd has none unless told where.
     #[arg(long, value_name = "PATH")]
     pub stats_socket: Vec<PathBuf>,
-    /// Bytes of the statistics segment at most, with K, M or G for their multiples; only what is used takes memory.
-    #[arg(long, default_value = "256M", value_name = "BYTES", value_parser = size)]
-    pub stats_size: usize,
+    /// Bytes of the statistics segment, which clients map once, with K, M or G for their multiples. Only pages in use take
+    /// memory. By default 4G, and 1G for each thread: room for all interfaces that there can be.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub stats_size: Option<usize>,
     /// Seconds between two times that what is computed of the statistics (rates, clocks of nodes) is computed anew.
     #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = seconds)]
     pub stats_interval: Duration,

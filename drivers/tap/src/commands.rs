@@ -73,9 +73,7 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 }
 
 pub(crate) fn free_name(control: &Control) -> String {
-    let interfaces = control.room::<Interfaces>();
-    let mut names = (0u32..).map(|id| format!("tap{id}"));
-    names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
+    control.room_mut::<Interfaces>().free_name("tap")
 }
 
 /// The TAP of this name; an error if the interface is of another kind.

@@ -229,7 +229,7 @@ mod tests {
     /// Counters that nobody sees, all of which are shown, and of which a few are.
     fn all_kinds() -> [Counters; 3] {
         let threads = Threads { main: true, workers: 2 };
-        let segment = Segment::new(Settings { size: 1 << 20 }, threads).expect("memory");
+        let segment = Segment::new(Settings { size: Some(4 << 20) }, threads).expect("memory");
         [Counters::new(2), Counters::shown(&segment, "/all", 1001), Counters::shown(&segment, "/few", 7)]
     }
 
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn clients_see_what_workers_count_behind_the_main_thread_s_row() {
         let threads = Threads { main: true, workers: 2 };
-        let segment = Segment::new(Settings { size: 1 << 20 }, threads).expect("memory");
+        let segment = Segment::new(Settings { size: Some(4 << 20) }, threads).expect("memory");
         let counters: Counters<Counter> = Counters::shown(&segment, "/if/drops", 4);
         counters.grow(3);
         counters.row(0).add(2, 7);

@@ -40,9 +40,6 @@ use quiver_table::Domain;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Interfaces that there can be at once: their numbers are less than this.
-pub const INTERFACES_MAX: u32 = 1 << 16;
-
 /// How the data plane is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {

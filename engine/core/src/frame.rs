@@ -11,6 +11,9 @@ pub const BLOCK: usize = 64;
 /// Packets that a worker receives from a queue in one turn, and that a port sends at once, at most.
 pub const VECTOR: usize = 256;
 
+/// Interfaces that there can be at once: their numbers are less than this. Tables pack one into 18 bits.
+pub const INTERFACES_MAX: u32 = 1 << 18;
+
 /// The arc of a row whose packet was taken out of the frame.
 pub(crate) const TAKEN: u16 = u16::MAX;
 

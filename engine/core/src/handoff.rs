@@ -12,8 +12,7 @@
 //! short the writer's turns are, a ring holds packets by the thousand.
 
 use crate::buffer::{Buffers, Flags, Raw};
-use crate::dataplane::INTERFACES_MAX;
-use crate::frame::{BLOCK, Frame, TAKEN, VECTOR};
+use crate::frame::{BLOCK, Frame, INTERFACES_MAX, TAKEN, VECTOR};
 use crate::graph::{Context, DispatchNext, Graph, NodeId};
 use crate::intake::Harvest;
 use crate::mailbox::Mailbox;

@@ -38,10 +38,10 @@ pub mod worker;
 pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, LaneRow, Row, Traffic};
 pub use dataplane::{
-    Dataplane, DataplaneError, INTERFACES_MAX, Injected, InterfaceCounters, OtherName, Parts, PlacementError,
-    Recollection, RehearsalError, Settings,
+    Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, Recollection,
+    RehearsalError, Settings,
 };
-pub use frame::{BLOCK, Frame, RawColumns, Rows, VECTOR};
+pub use frame::{BLOCK, Frame, INTERFACES_MAX, RawColumns, Rows, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Claim, Context, DISPATCH, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId,
     NodeSpec, Number, Phase, Punted, Reason, Seed, Side, To,

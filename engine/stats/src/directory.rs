@@ -1,8 +1,9 @@
 //! The entries: as control keeps them, and as they are written for clients. Called between the marks of a change only
 //! (see [`Edit`](crate::Edit)), but for lengths and values, which clients may find changed at any time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cell::{Cell, Rows};
@@ -10,16 +11,19 @@ use crate::layout::{self, ENTRY_NAME, ENTRY_VALUE, ENTRY_WORDS, EntryType, NAME_
 use crate::memory::{Block, Memory, PAGE};
 use crate::space::Space;
 
-/// An entry, wherever in the directory it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct EntryId(u64);
+/// An entry, wherever in the directory it is. The number of one that was removed is given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryId(u32);
 
-/// A vector takes so great a part of the memory at most.
-const PART: usize = 16;
+/// A vector takes at most one part in so many of the memory that is left, so that the directory and later vectors find room.
+const PART: usize = 32;
+
+/// In place of a place: there is no such entry.
+const NOWHERE: u32 = u32::MAX;
 
 pub(crate) struct Entry {
     pub id: EntryId,
-    pub name: String,
+    pub name: Arc<str>,
     pub value: Value,
 }
 
@@ -82,11 +86,10 @@ pub(crate) struct Directory {
     memory: Arc<Memory>,
     space: Space,
     pub entries: Vec<Entry>,
-    places: HashMap<EntryId, usize>,
-    names: HashMap<String, EntryId>,
-    /// Entries that lead to others, behind those that they lead to.
-    leads: BTreeSet<(EntryId, EntryId)>,
-    next: u64,
+    /// The places of entries by their numbers; [`NOWHERE`] for numbers that are free.
+    places: Vec<u32>,
+    free: Vec<EntryId>,
+    names: HashMap<Arc<str>, EntryId>,
     vector: Stretch,
     /// Whether it was told that there is no room left.
     told: bool,
@@ -99,8 +102,8 @@ impl Directory {
         let mut space = Space::new(layout::HEADER_WORDS, memory.words().len() - 1);
         let (at, words) = space.take(1 + 2 * ENTRY_WORDS).unwrap_or((layout::HEADER_WORDS, 1));
         let (vector, entries) = (Stretch { at, words }, vec![]);
-        let (places, names, leads) = (HashMap::new(), HashMap::new(), BTreeSet::new());
-        let directory = Directory { memory, space, entries, places, names, leads, next: 0, vector, told: false };
+        let (places, free, names) = (vec![], vec![], HashMap::new());
+        let directory = Directory { memory, space, entries, places, free, names, vector, told: false };
         directory.store(layout::DIRECTORY, directory.address(vector.data()));
         directory
     }
@@ -111,7 +114,7 @@ impl Directory {
         self.memory.base() + word as u64 * 8
     }
     fn place(&self, id: EntryId) -> Option<usize> {
-        self.places.get(&id).copied()
+        self.places.get(id.0 as usize).filter(|place| **place != NOWHERE).map(|place| *place as usize)
     }
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
         self.entries.get(self.place(id)?)
@@ -138,13 +141,13 @@ impl Directory {
             self.full(&name);
             return None;
         }
-        let (id, place) = (EntryId(self.next), self.entries.len());
-        self.next += 1;
-        self.places.insert(id, place);
+        let place = self.entries.len();
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.places.push(NOWHERE);
+            EntryId(self.places.len() as u32 - 1)
+        });
+        self.places[id.0 as usize] = place as u32;
         self.names.insert(name.clone(), id);
-        if let Value::Symlink { to, .. } = value {
-            self.leads.insert((to, id));
-        }
         self.entries.push(Entry { id, name, value });
         self.write(place);
         self.store(self.vector.at, self.entries.len() as u64);
@@ -152,18 +155,21 @@ impl Directory {
     }
     /// Takes an entry away. The last one takes its place, so that no place is ever empty: GoVPP ends its list at one.
     pub fn remove(&mut self, id: EntryId) {
-        let Some(place) = self.places.remove(&id) else { return };
+        let Some(place) = self.place(id) else { return };
         let gone = self.entries.swap_remove(place);
-        self.names.remove(&gone.name);
-        if let Value::Symlink { to, .. } = gone.value {
-            self.leads.remove(&(to, id));
-        }
-        let moved = self.entries.get(place).map(|entry| entry.id);
-        if let Some(moved) = moved {
-            self.places.insert(moved, place);
+        self.names.remove(&*gone.name);
+        self.places[id.0 as usize] = NOWHERE;
+        self.free.push(id);
+        if let Some(moved) = self.entries.get(place) {
+            let (moved, is_symlink) = (moved.id, matches!(moved.value, Value::Symlink { .. }));
+            self.places[moved.0 as usize] = place as u32;
             self.write(place);
-            let leads = self.leads.range((moved, EntryId(0))..=(moved, EntryId(u64::MAX)));
-            leads.filter_map(|(_, from)| self.place(*from)).for_each(|at| self.write(at));
+            // Nothing leads to a symlink, and the others hardly ever move.
+            if !is_symlink {
+                let leads = |entry: &Entry| matches!(entry.value, Value::Symlink { to, .. } if to == moved);
+                let places = 0..self.entries.len();
+                places.filter(|at| leads(&self.entries[*at])).for_each(|at| self.write(at));
+            }
         }
         self.store(self.vector.at, self.entries.len() as u64);
         let end = self.vector.data() + self.entries.len() * ENTRY_WORDS;
@@ -190,25 +196,23 @@ impl Directory {
             Value::Names { vector, .. } => self.address(vector.data()),
             Value::Symlink { to, column } => layout::symlink(self.place(*to).unwrap_or(0) as u32, *column),
         };
-        self.store(at, entry.value.kind() as u64);
-        self.store(at + ENTRY_VALUE, value);
-        self.write_bytes(at + ENTRY_NAME, ENTRY_WORDS - ENTRY_NAME, entry.name.as_bytes());
-    }
-    /// Writes bytes into so many words; the rest of these is zero.
-    fn write_bytes(&self, at: usize, words: usize, bytes: &[u8]) {
-        for word in 0..words {
-            let part = bytes.chunks(8).nth(word).unwrap_or_default();
-            let mut eight = [0; 8];
-            eight[..part.len()].copy_from_slice(part);
-            self.store(at + word, u64::from_le_bytes(eight));
-        }
+        let words = &self.memory.words()[at..at + ENTRY_WORDS];
+        words[0].store(entry.value.kind() as u64, Relaxed);
+        words[ENTRY_VALUE].store(value, Relaxed);
+        write_bytes(&words[ENTRY_NAME..], entry.name.as_bytes());
     }
     /// Takes more words for a vector and copies its elements. None, and nothing changed, if there is no room.
     fn enlarge(&mut self, vector: Stretch, words: usize) -> Option<Stretch> {
+        let fresh = self.space.first_fresh();
         let (at, words) = self.space.take(words)?;
-        for word in 0..words {
-            let old = if word < vector.words { self.memory.words()[vector.at + word].load(Relaxed) } else { 0 };
-            self.store(at + word, old);
+        let all = self.memory.words();
+        let kept = vector.words.min(words);
+        for (new, old) in all[at..at + kept].iter().zip(&all[vector.at..vector.at + kept]) {
+            new.store(old.load(Relaxed), Relaxed);
+        }
+        // What was never given out is zero, and takes no memory until it is used.
+        if at < fresh {
+            all[at + kept..at + words].iter().for_each(|word| word.store(0, Relaxed));
         }
         self.space.give_back(vector.at, vector.words);
         Some(Stretch { at, words })
@@ -229,10 +233,10 @@ impl Directory {
         }
     }
 
-    /// Adds a vector with so many rows, which have room for `most` cells, or for as many as a part of the memory has. None
+    /// Adds a vector with so many rows, which have room for `most` cells, or for as many as a part of what is left has. None
     /// if it cannot be shown at all.
     pub fn add_vector<C: Cell>(&mut self, name: &str, rows: usize, most: usize) -> Option<(EntryId, Vec<Block<C>>)> {
-        let fair = self.memory.words().len() / PART / (rows.max(1) * C::WORDS);
+        let fair = self.space.left() / PART / (rows.max(1) * C::WORDS);
         let most = most.min(fair);
         let Some(at) = self.space.reserve(1 + rows) else {
             self.full(name);
@@ -257,7 +261,6 @@ impl Directory {
     /// Shows the first `len` cells of a vector's rows, or as many as they have room for; never less than before.
     pub fn show(&mut self, id: EntryId, len: usize) {
         let Some(place) = self.place(id) else { return };
-        let name = self.entries[place].name.clone();
         let Value::Counters { rows, lengths, shown, .. } = &mut self.entries[place].value else { return };
         let (room, cell) = match rows {
             Rows::Simple(blocks) => (blocks.iter().map(|block| block.len()).min(), 8),
@@ -274,7 +277,8 @@ impl Directory {
             }
             *shown = new;
         }
-        if len > new {
+        if len > new && !self.told {
+            let name = self.entries[place].name.clone();
             self.full(&name);
         }
     }
@@ -323,13 +327,27 @@ impl Directory {
             return None;
         };
         self.store(at, text.len() as u64 + 1);
-        self.write_bytes(at + 1, words - 1, text.as_bytes());
+        write_bytes(&self.memory.words()[at + 1..at + words], text.as_bytes());
         Some(Text { vector: Stretch { at, words }, text })
     }
 }
 
+/// Writes bytes into words; the rest of these is zero.
+fn write_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    let (used, rest) = words.split_at(bytes.len().div_ceil(8).min(words.len()));
+    for (word, part) in used.iter().zip(bytes.chunks(8)) {
+        let mut eight = [0; 8];
+        eight[..part.len()].copy_from_slice(part);
+        word.store(u64::from_le_bytes(eight), Relaxed);
+    }
+    rest.iter().for_each(|word| word.store(0, Relaxed));
+}
+
 /// A name as clients can read it, cut to the bytes that there are.
-fn entry_name(name: &str) -> String {
+fn entry_name(name: &str) -> Arc<str> {
     let ascii = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '_' };
-    name.chars().map(ascii).take(NAME_BYTES - 1).collect()
+    match name.len() < NAME_BYTES && name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_control()) {
+        true => name.into(),
+        false => name.chars().map(ascii).take(NAME_BYTES - 1).collect::<String>().into(),
+    }
 }

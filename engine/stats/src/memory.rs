@@ -50,6 +50,9 @@ impl Memory {
         let mapping = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0)? };
         let words = NonNull::new(mapping.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Memory { words, count, file: Some(file) };
+        // A core dump through a pipe would have all of its zeros, which are gigabytes.
+        // SAFETY: the mapping is ours, and what a dump contains changes nothing in it.
+        let _ = unsafe { rustix::mm::madvise(mapping, bytes, rustix::mm::Advice::LinuxDontDump) };
         // From now on nobody writes but by the mapping above. Linux before 5.1 cannot promise that.
         let seal = |seals| memory.file.as_ref().map_or(Ok(()), |file| rustix::fs::fcntl_add_seals(file, seals));
         match seal(SealFlags::FUTURE_WRITE) {
@@ -169,6 +172,8 @@ impl<'b, C: Cell> IntoIterator for &'b Block<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout;
+    use crate::segment::{Segment, Settings, Threads};
     use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
@@ -208,5 +213,72 @@ mod tests {
         assert!(map(ProtFlags::READ | ProtFlags::WRITE).is_err(), "nor be mapped to write");
         map(ProtFlags::READ).expect("it can be mapped to read");
         assert!(memory.touched() <= 1 << 20, "{} bytes for one word", memory.touched());
+    }
+
+    /// What a client maps once, by the length that the file has then.
+    struct Mapping(&'static [AtomicU64]);
+    impl Mapping {
+        fn of(segment: &Segment) -> Mapping {
+            let file = segment.file().expect("a file").try_clone_to_owned().expect("a descriptor");
+            let bytes = rustix::fs::fstat(&file).expect("its length").st_size as usize;
+            // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; it stays until the process ends.
+            let words = unsafe {
+                let at = rustix::mm::mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0);
+                std::slice::from_raw_parts(at.expect("a mapping").cast(), bytes / 8)
+            };
+            Mapping(words)
+        }
+        fn word(&self, at: usize) -> u64 {
+            self.0[at].load(Relaxed)
+        }
+        /// The word to which a pointer leads.
+        fn led(&self, at: usize) -> usize {
+            ((self.word(at) - self.word(layout::BASE)) / 8) as usize
+        }
+        /// The elements of a vector.
+        fn len(&self, vector: usize) -> usize {
+            (self.word(vector - 1) & 0xffff_ffff) as usize
+        }
+        /// What a symlink of this name counts on a thread.
+        fn counted(&self, name: &str, thread: usize) -> Option<[u64; 2]> {
+            let directory = self.led(layout::DIRECTORY);
+            let entry = |place: usize| directory + place * layout::ENTRY_WORDS;
+            let named = |place: &usize| {
+                let words = entry(*place) + layout::ENTRY_NAME..entry(place + 1);
+                let bytes: Vec<u8> = words.flat_map(|word| self.word(word).to_le_bytes()).collect();
+                bytes.split(|byte| *byte == 0).next() == Some(name.as_bytes())
+            };
+            let found = entry((0..self.len(directory)).find(named)?) + layout::ENTRY_VALUE;
+            let (to, column) = (self.word(found) & 0xffff_ffff, (self.word(found) >> 32) as usize);
+            let row = self.led(self.led(entry(to as usize) + layout::ENTRY_VALUE) + thread);
+            (column < self.len(row)).then(|| [0, 1].map(|part| self.word(row + 2 * column + part)))
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no files in memory")]
+    fn a_mapping_shows_what_is_added_long_after_it_was_made() {
+        let segment = Segment::new(Settings::default(), Threads { main: true, workers: 4 }).expect("memory");
+        let received = segment.edit().vector::<Pair>("/if/rx", 1 << 20);
+        let names = segment.edit().names("/if/names");
+        let mapping = Mapping::of(&segment);
+        assert_eq!(mapping.counted("/interfaces/tunnel0/rx", 1), None);
+        for number in 0..20_000 {
+            let mut edit = segment.edit();
+            edit.set_name(&names, number, Some(&format!("tunnel{number}")));
+            edit.symlink(&format!("/interfaces/tunnel{number}/rx"), received.target(), number as u32);
+            drop(edit);
+            received.show(number as u32 + 1);
+            received.rows()[1][number].add(number as u64, 60 * number as u64);
+        }
+        for number in [0, 1, 777, 19_999] {
+            let counted = mapping.counted(&format!("/interfaces/tunnel{number}/rx"), 1);
+            assert_eq!(counted, Some([number, 60 * number]));
+        }
+        received.rows()[4][19_999].add(7, 420);
+        assert_eq!(mapping.counted("/interfaces/tunnel19999/rx", 4), Some([7, 420]));
+        assert_eq!(received.rows()[0].len(), 1 << 20, "there is room for all that there can be");
+        let (size, touched) = segment.size();
+        assert!(touched < size / 100, "{touched} bytes of {size} take memory");
     }
 }

@@ -16,15 +16,19 @@ use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
 
 /// How the segment is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// Bytes of the memory file, which it can never exceed. What is not used takes no memory.
-    pub size: usize,
+    /// Bytes of the memory file, which never changes its length: clients map it once. Pages that are not used take no memory.
+    /// Without it, what all interfaces need that there can be: 4 GB, and 1 GB for each thread.
+    pub size: Option<usize>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { size: 256 << 20 }
+impl Settings {
+    /// Bytes of the memory file of a segment for these threads.
+    pub fn size_for(self, threads: Threads) -> usize {
+        // Miri has no sparse files.
+        let unasked = if cfg!(miri) { 1 << 20 } else { (4 + threads.count()) << 30 };
+        self.size.unwrap_or(unasked)
     }
 }
 
@@ -68,7 +72,7 @@ impl std::fmt::Debug for Segment {
 impl Segment {
     /// A segment. The error is the system's, which has no memory.
     pub fn new(settings: Settings, threads: Threads) -> io::Result<Segment> {
-        let memory = Arc::new(Memory::new(settings.size)?);
+        let memory = Arc::new(Memory::new(settings.size_for(threads))?);
         let words = memory.words();
         words[layout::BASE].store(memory.base(), Relaxed);
         words[layout::EPOCH].store(1, Relaxed);

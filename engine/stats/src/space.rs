@@ -18,6 +18,14 @@ impl Space {
     pub fn new(next: usize, end: usize) -> Space {
         Space { next: next.next_multiple_of(SMALLEST), end, free: [const { vec![] }; CLASSES] }
     }
+    /// Words that have never been given out.
+    pub fn left(&self) -> usize {
+        self.end - self.next.min(self.end)
+    }
+    /// The first word that has never been given out; what is behind it has not, either.
+    pub fn first_fresh(&self) -> usize {
+        self.next
+    }
     /// Words for good: the first one's number, which a cache line begins with. None if there are not so many.
     pub fn reserve(&mut self, words: usize) -> Option<usize> {
         let words = words.checked_next_multiple_of(SMALLEST)?;

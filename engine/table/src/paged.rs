@@ -1,51 +1,74 @@
 //! Rows by number in pages: a copy shares all pages but those that are changed in it.
 //!
-//! For tables that control publishes as snapshots: a change of one row costs one page and a list of pages, however many
-//! rows there are, and workers still find a row by two loads.
+//! For tables that control publishes as snapshots: a change of one row copies its page, the list of 64 pages that it is in, and the
+//! list of these lists, however many rows there are. Workers find a row by three loads.
 
 use std::sync::Arc;
 
 /// Rows of a page.
 pub const PAGE: usize = 256;
 
+/// Pages whose list is shared or copied as one.
+const PAGES: usize = 64;
+
+type Page<T> = Arc<[T; PAGE]>;
+
 /// The rows. Those that were never set have the default value.
-#[derive(Clone, Debug)]
-pub struct Paged<T>(Vec<Arc<[T; PAGE]>>);
+#[derive(Debug)]
+pub struct Paged<T> {
+    /// Lists of pages. Places behind the last page have a blank one: a reader need not ask whether there is one.
+    lists: Vec<Arc<[Page<T>; PAGES]>>,
+    pages: usize,
+}
 
 impl<T> Default for Paged<T> {
     fn default() -> Paged<T> {
-        Paged(vec![])
+        Paged { lists: vec![], pages: 0 }
+    }
+}
+
+impl<T> Clone for Paged<T> {
+    fn clone(&self) -> Paged<T> {
+        Paged { lists: self.lists.clone(), pages: self.pages }
     }
 }
 
 impl<T> Paged<T> {
-    /// A row; None beyond the last page.
+    /// A row; None far beyond the last one that was set.
     #[inline(always)]
     pub fn get(&self, row: usize) -> Option<&T> {
         Some(&self.page(row)?[row % PAGE])
     }
-    /// The page that a row is in. Whoever looks up many rows of one page saves a load for each.
+    /// The page that a row is in. Whoever looks up many rows of one page saves two loads for each.
     #[inline(always)]
     pub fn page(&self, row: usize) -> Option<&[T; PAGE]> {
-        self.0.get(row / PAGE).map(|page| &**page)
+        Some(&self.lists.get(row / (PAGES * PAGE))?[row / PAGE % PAGES])
     }
     /// All rows, used or not.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().flat_map(|page| page.iter())
+        self.lists.iter().flat_map(|list| list.iter()).take(self.pages).flat_map(|page| page.iter())
     }
     /// Rows there are, used or not: whole pages.
     pub fn capacity(&self) -> usize {
-        self.0.len() * PAGE
+        self.pages * PAGE
     }
 }
 
 impl<T: Clone + Default> Paged<T> {
     /// A row to be changed. Its page is copied if another copy of the rows has it, too.
     pub fn get_mut(&mut self, row: usize) -> &mut T {
-        while self.0.len() <= row / PAGE {
-            self.0.push(Arc::new(std::array::from_fn(|_| T::default())));
+        self.reach(row / PAGE);
+        let list = Arc::make_mut(&mut self.lists[row / (PAGES * PAGE)]);
+        &mut Arc::make_mut(&mut list[row / PAGE % PAGES])[row % PAGE]
+    }
+    /// Has pages up to this one. New ones are one page until they are changed.
+    fn reach(&mut self, page: usize) {
+        if page >= self.lists.len() * PAGES {
+            let blank: Page<T> = Arc::new(std::array::from_fn(|_| T::default()));
+            let lists = page / PAGES + 1 - self.lists.len();
+            self.lists.extend(std::iter::repeat_n(Arc::new(std::array::from_fn(|_| blank.clone())), lists));
         }
-        &mut Arc::make_mut(&mut self.0[row / PAGE])[row % PAGE]
+        self.pages = self.pages.max(page + 1);
     }
 }
 
@@ -57,10 +80,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_copy_keeps_its_rows_whatever_happens_to_others(
-            changes in prop::collection::vec((0usize..2000, 1u32..), 1..50),
-            more in prop::collection::vec((0usize..3000, 1u32..), 1..50),
+            changes in prop::collection::vec((0usize..20_000, 1u32..), 1..50),
+            more in prop::collection::vec((0usize..40_000, 1u32..), 1..50),
         ) {
-            let (mut first, mut naive) = (Paged::default(), vec![0; 4096]);
+            let (mut first, mut naive) = (Paged::default(), vec![0; 40_960]);
             for (row, value) in changes {
                 *first.get_mut(row) = value;
                 naive[row] = value;
@@ -70,7 +93,7 @@ mod tests {
                 *second.get_mut(row) = value;
                 naive[row] = value;
             }
-            for row in 0..4096 {
+            for row in 0..40_960 {
                 prop_assert_eq!(first.get(row).copied().unwrap_or(0), kept[row]);
                 prop_assert_eq!(second.get(row).copied().unwrap_or(0), naive[row]);
             }
@@ -83,8 +106,11 @@ mod tests {
         *rows.get_mut(10 * PAGE) = 1;
         let before = rows.clone();
         *rows.get_mut(3 * PAGE + 7) = 2;
-        let differing = (0..11).filter(|page| !Arc::ptr_eq(&rows.0[*page], &before.0[*page]));
+        let differing =
+            (0..11).filter(|page| !std::ptr::eq(rows.page(page * PAGE).unwrap(), before.page(page * PAGE).unwrap()));
         assert_eq!(differing.collect::<Vec<_>>(), [3]);
-        assert_eq!((rows.capacity(), rows.iter().count(), rows.get(11 * PAGE)), (11 * PAGE, 11 * PAGE, None));
+        assert_eq!((rows.capacity(), rows.iter().count(), rows.get(64 * PAGE)), (11 * PAGE, 11 * PAGE, None));
+        *rows.get_mut(200 * PAGE) = 3;
+        assert_eq!((rows.get(10 * PAGE), rows.iter().position(|row| *row == 3)), (Some(&1), Some(200 * PAGE)));
     }
 }

@@ -66,13 +66,23 @@ pub struct Setup {
     pub buffers_limit: u32,
     /// Whether other processes may map the buffers.
     pub share_buffers: bool,
+    /// Bytes of the statistics segment: little, for programs that have many daemons, and for valgrind, which has few addresses.
+    pub statistics: usize,
     /// Draws the order of control tasks.
     pub seed: u64,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { level: Level::best(), workers: 1, buffers: 2048, buffers_limit: 0, share_buffers: false, seed: 1 }
+        Setup {
+            level: Level::best(),
+            workers: 1,
+            buffers: 2048,
+            buffers_limit: 0,
+            share_buffers: false,
+            statistics: 256 << 20,
+            seed: 1,
+        }
     }
 }
 
@@ -133,6 +143,7 @@ impl Daemon {
             buffers,
             buffers_limit: setup.buffers_limit.max(buffers),
             share_buffers: setup.share_buffers,
+            statistics: quiver_engine::stats::Settings { size: Some(setup.statistics) },
             ..Settings::default()
         };
         let dataplane = Dataplane::new(settings)?;

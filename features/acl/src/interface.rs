@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_engine::{Dataplane, Domain, Paged, Snapshot};
 use quiver_interface::{ByInterface, InterfaceId, InterfaceName, Interfaces};
 
 use crate::config::AclNumber;
@@ -64,14 +64,14 @@ pub const NODES: [[(&str, &str); 3]; 2] = [
 const LISTS_MAX: usize = 255;
 
 /// The numbers of lists by interface.
-pub type Attached = Vec<Arc<[u32]>>;
+pub type Attached = Paged<Arc<[u32]>>;
 
 /// Those of both directions.
 pub(crate) struct AttachedLists([ByInterface<Arc<[u32]>>; 2]);
 
 impl AttachedLists {
     pub fn new(domain: &Domain) -> AttachedLists {
-        AttachedLists([(); 2].map(|()| ByInterface::new(domain, Arc::default())))
+        AttachedLists([(); 2].map(|()| ByInterface::new(domain)))
     }
     /// What workers read.
     pub fn of(&self, direction: Direction) -> Snapshot<Attached> {

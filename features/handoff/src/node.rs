@@ -52,7 +52,11 @@ impl WorkerHandoff {
         for i in 0..frame.len() {
             let rx = frame.rx[i];
             let told = cx.recall(move |this: &mut WorkerHandoff, _| this.spreads.get(rx as usize).cloned().flatten());
-            self.set(rx, told.flatten());
+            // A plugin can send packets with numbers that no interface has: the table does not grow for them.
+            match told.flatten() {
+                Some(spread) => drop(self.set(rx, Some(spread))),
+                None => self.spreads.get_mut(rx as usize).into_iter().for_each(|own| *own = None),
+            }
         }
     }
 }

@@ -1,23 +1,24 @@
 //! A value for each interface, as control sets it and workers read it: by the interface's number, as far as there are any that
 //! are not the usual one.
 
-use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 
 use crate::interfaces::InterfaceId;
 
 /// The values.
 pub struct ByInterface<T: Send + Sync + 'static> {
-    published: Publisher<Vec<T>>,
+    published: Publisher<Paged<T>>,
+    /// The usual value.
     usual: T,
 }
 
-impl<T: Clone + Send + Sync + 'static> ByInterface<T> {
-    /// The usual value for all of them.
-    pub fn new(domain: &Domain, usual: T) -> ByInterface<T> {
-        ByInterface { published: Publisher::new(domain, vec![]), usual }
+impl<T: Clone + Default + Send + Sync + 'static> ByInterface<T> {
+    /// The default value for all of them.
+    pub fn new(domain: &Domain) -> ByInterface<T> {
+        ByInterface { published: Publisher::new(domain, Paged::default()), usual: T::default() }
     }
-    /// What workers read: beyond its end all interfaces have the usual value.
-    pub fn snapshot(&self) -> Snapshot<Vec<T>> {
+    /// What workers read: beyond its end all interfaces have the default value.
+    pub fn snapshot(&self) -> Snapshot<Paged<T>> {
         self.published.snapshot()
     }
     /// That of one interface.
@@ -26,13 +27,9 @@ impl<T: Clone + Send + Sync + 'static> ByInterface<T> {
     }
     /// Gives an interface another one.
     pub fn set(&mut self, interface: InterfaceId, value: T) {
-        let usual = &self.usual;
-        self.published.update(|values| {
-            let mut values = values.clone();
-            values.resize(values.len().max(interface.index() + 1), usual.clone());
-            values[interface.index()] = value.clone();
-            values
-        });
+        let mut values = self.published.current().clone();
+        *values.get_mut(interface.index()) = value;
+        self.published.publish(values);
     }
 }
 
@@ -41,9 +38,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_keep_the_usual_value() {
-        let mut values = ByInterface::new(&Domain::new(), 7);
+    fn others_keep_the_default_value() {
+        let mut values = ByInterface::new(&Domain::new());
         values.set(InterfaceId(2), 1);
-        assert_eq!([0, 1, 2, 3].map(|interface| *values.at(InterfaceId(interface))), [7, 7, 1, 7]);
+        assert_eq!([0, 1, 2, 3, 70_000].map(|interface| *values.at(InterfaceId(interface))), [0, 0, 1, 0, 0]);
     }
 }

@@ -241,7 +241,8 @@ impl Interfaces {
     pub(crate) fn get_mut(&mut self, id: InterfaceId) -> Option<&mut Interface> {
         self.interfaces.get_mut(id.index())?.as_mut()
     }
-    pub(crate) fn children(&self, id: InterfaceId) -> Vec<InterfaceId> {
+    /// The parts of an interface.
+    pub fn children(&self, id: InterfaceId) -> Vec<InterfaceId> {
         let parts = self.parts.range((id, InterfaceId(0))..=(id, InterfaceId(u32::MAX)));
         parts.map(|(_, part)| *part).collect()
     }

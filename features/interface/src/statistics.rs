@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use quiver_control::Control;
-use quiver_engine::Dataplane;
 use quiver_engine::stats::layout::name_part;
 use quiver_engine::stats::{Counter, Names, Segment, Symlink, Vector};
+use quiver_engine::{Dataplane, INTERFACES_MAX};
 
 use crate::interfaces::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
 
@@ -27,14 +27,11 @@ struct Shown {
     speeds: Vector<Counter>,
 }
 
-/// Interfaces that have these.
-const SENDING_MAX: u32 = 1 << 14;
-
 pub(crate) fn register(control: &Control) {
     let segment = control.room::<Dataplane>().statistics().clone();
     let names = segment.edit().names("/if/names");
-    let sent = segment.edit().vector("/quiver/sent-packets", SENDING_MAX);
-    let speeds = segment.edit().table("/quiver/if/link-speed-kbps", 1, SENDING_MAX);
+    let sent = segment.edit().vector("/quiver/sent-packets", INTERFACES_MAX);
+    let speeds = segment.edit().table("/quiver/if/link-speed-kbps", 1, INTERFACES_MAX);
     control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent, speeds });
     quiver_statistics::collect(control, copy);
     show(control, LOCAL);
@@ -53,13 +50,10 @@ fn show(control: &Control, id: InterfaceId) {
     let part = name_part(&name);
     let symlink = |(counter, target)| edit.symlink(&format!("/interfaces/{part}/{counter}"), target, id.0);
     let mut links: Vec<_> = dataplane.counted_by_interface().map(symlink).collect();
-    if id.0 < SENDING_MAX {
-        links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0));
-    }
+    links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0));
     drop(edit);
-    let count = (id.0 + 1).min(SENDING_MAX);
-    sent.show(count);
-    speeds.show(count);
+    sent.show(id.0 + 1);
+    speeds.show(id.0 + 1);
     symlinks.insert(id, links);
 }
 

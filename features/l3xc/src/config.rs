@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_engine::{Dataplane, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
@@ -44,16 +44,20 @@ pub struct L3CrossConnect<F: Connected> {
 /// The groups of paths that cross-connects hold.
 pub(crate) struct CrossConnects<F: Connected> {
     by_interface: BTreeMap<InterfaceId, u32>,
-    published: Publisher<Vec<u32>>,
+    published: Publisher<Paged<u32>>,
     family: PhantomData<F>,
 }
 
 impl<F: Connected> CrossConnects<F> {
     pub fn new(domain: &Domain) -> CrossConnects<F> {
-        CrossConnects { by_interface: BTreeMap::new(), published: Publisher::new(domain, vec![]), family: PhantomData }
+        CrossConnects {
+            by_interface: BTreeMap::new(),
+            published: Publisher::new(domain, Paged::default()),
+            family: PhantomData,
+        }
     }
     /// What workers read: groups by interface.
-    pub fn groups(&self) -> Snapshot<Vec<u32>> {
+    pub fn groups(&self) -> Snapshot<Paged<u32>> {
         self.published.snapshot()
     }
     /// The group of an interface.
@@ -66,9 +70,8 @@ impl<F: Connected> CrossConnects<F> {
             Some(group) => self.by_interface.insert(interface, group),
             None => self.by_interface.remove(&interface),
         };
-        let last = self.by_interface.keys().next_back().map_or(0, |last| last.index() + 1);
-        let mut groups = vec![0; last];
-        self.by_interface.iter().for_each(|(interface, group)| groups[interface.index()] = *group);
+        let mut groups = self.published.current().clone();
+        *groups.get_mut(interface.index()) = group.unwrap_or(0);
         self.published.publish(groups);
         old
     }

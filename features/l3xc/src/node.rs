@@ -4,7 +4,8 @@
 use std::marker::PhantomData;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Quarters, Slots, Snapshot, Stage, Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Paged, Quarters, Slots, Snapshot, Stage, Windows, arcs,
+    unlikely,
 };
 use quiver_ip::family::BACK;
 use quiver_ip::fates::{self, Fates};
@@ -32,7 +33,7 @@ arcs! {
 #[derive(Clone)]
 pub struct L3Xc<F: Connected> {
     /// The groups of interfaces, by their numbers; 0 is that of none.
-    pub groups: Snapshot<Vec<u32>>,
+    pub groups: Snapshot<Paged<u32>>,
     /// What groups come to.
     pub rows: Snapshot<GroupRows>,
     /// The family whose packets they are.
@@ -41,7 +42,7 @@ pub struct L3Xc<F: Connected> {
 
 /// The stage at work.
 pub struct L3XcBody<'f, F: Connected> {
-    groups: &'f [u32],
+    groups: &'f Paged<u32>,
     rows: Slots<'f, GroupRow>,
     /// The group of the interface that received all of the frame.
     group: u32,

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_engine::{Dataplane, Domain, Paged, Snapshot};
 use quiver_interface::{ByInterface, InterfaceName, Interfaces};
 use quiver_ip::Family;
 use quiver_wire::{V4, V6};
@@ -79,9 +79,9 @@ pub(crate) struct Clamps<F: Clamped> {
 
 impl<F: Clamped> Clamps<F> {
     pub fn new(domain: &Domain) -> Clamps<F> {
-        Clamps { largest: ByInterface::new(domain, 0), family: PhantomData }
+        Clamps { largest: ByInterface::new(domain), family: PhantomData }
     }
-    pub fn largest(&self) -> Snapshot<Vec<u16>> {
+    pub fn largest(&self) -> Snapshot<Paged<u16>> {
         self.largest.snapshot()
     }
 }

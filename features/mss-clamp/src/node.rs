@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Guard, Isa, Mask, Mask8, PacketLanes, Quarters, Snapshot, Stage, To, Windows, arcs,
+    ArcSpec, Body, Columns, Guard, Isa, Mask, Mask8, PacketLanes, Paged, Quarters, Snapshot, Stage, To, Windows, arcs,
     unlikely,
 };
 use quiver_ip::family::BACK;
@@ -32,13 +32,13 @@ const UNFINISHED: u8 = 1;
 /// A node, for what interfaces send, or for what they receive.
 #[derive(Clone)]
 pub struct Clamp<F: Clamped, const SENT: bool> {
-    largest: Snapshot<Vec<u16>>,
+    largest: Snapshot<Paged<u16>>,
     family: PhantomData<F>,
 }
 
 impl<F: Clamped, const SENT: bool> Clamp<F, SENT> {
     /// With the largest size by interface: 0 where there is none.
-    pub fn new(largest: Snapshot<Vec<u16>>) -> Clamp<F, SENT> {
+    pub fn new(largest: Snapshot<Paged<u16>>) -> Clamp<F, SENT> {
         Clamp { largest, family: PhantomData }
     }
 }
@@ -55,7 +55,7 @@ impl<F: Clamped, const SENT: bool> Stage for Clamp<F, SENT> {
 
 /// The node at work.
 pub struct ClampBody<'f, F, const SENT: bool> {
-    largest: &'f [u16],
+    largest: &'f Paged<u16>,
     /// Whether some packet of the frame had announced more.
     has_clamped: bool,
     family: PhantomData<F>,

@@ -1,7 +1,6 @@
 //! Announcements: what a link's hosts hold for the owner of our address is put right when we come to the link, and when an
 //! address comes to us (RFC 5227, 2.3; RFC 4861, 7.2.6), which others are asked about before where the protocol wants that.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use quiver_control::{Control, Signal, Time};
@@ -66,9 +65,8 @@ pub(crate) fn register<F: Protocol>(control: &Control) {
         InterfaceEvent::AddressAdded(id, address) => begin::<F>(control, id, F::from_ip(address)),
         InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) | InterfaceEvent::Mac(id) => {
             // A part is not told when the interface that it is a part of comes up.
-            let of_it = |interface: &&quiver_interface::Interface| interface.id == id || interface.parent == Some(id);
-            let ids: BTreeSet<_> = control.room::<Interfaces>().iter().filter(of_it).map(|of_it| of_it.id).collect();
-            for id in ids {
+            let parts = control.room::<Interfaces>().children(id);
+            for id in std::iter::once(id).chain(parts) {
                 let own = |ip: &Ip<F>| Some(ip.current().interfaces.get(id.index())?.own().collect::<Vec<_>>());
                 let addresses = own(&control.room::<Ip<F>>()).unwrap_or_default();
                 begin::<F>(control, id, addresses);

@@ -31,13 +31,17 @@ pub struct P2pEthernet {
 
 /// The stations that workers know.
 pub(crate) struct Stations {
-    all: Known,
+    /// By part: the interface that it is a part of, and its station.
+    all: HashMap<InterfaceId, (InterfaceId, MacAddress)>,
+    /// By interface: how many parts it has.
+    counts: HashMap<InterfaceId, usize>,
     published: Publisher<Known>,
 }
 
 impl Stations {
     pub fn new(domain: &Domain) -> Stations {
-        Stations { all: HashMap::new(), published: Publisher::new(domain, HashMap::new()) }
+        let published = Publisher::new(domain, Known::default());
+        Stations { all: HashMap::new(), counts: HashMap::new(), published }
     }
     /// What workers read.
     pub fn snapshot(&self) -> Snapshot<Known> {
@@ -45,14 +49,34 @@ impl Stations {
     }
     /// The part of a station behind an interface.
     pub fn part(&self, parent: InterfaceId, station: MacAddress) -> Option<InterfaceId> {
-        self.all.get(&(parent.0, station)).map(|part| part.interface)
+        self.published.current().get(&(parent.0, station)).map(|part| part.interface)
     }
     fn change(&mut self, change: impl FnOnce(&mut Known)) {
-        change(&mut self.all);
-        self.published.publish(self.all.clone());
+        let mut known = self.published.current().clone();
+        change(&mut known);
+        self.published.publish(known);
     }
-    fn are_behind(&self, parent: InterfaceId) -> bool {
-        self.all.keys().any(|(of, _)| *of == parent.0)
+    fn add(&mut self, parent: InterfaceId, station: MacAddress, interface: InterfaceId) {
+        self.all.insert(interface, (parent, station));
+        *self.counts.entry(parent).or_default() += 1;
+        self.change(|known| _ = known.insert((parent.0, station), Part { interface, up: false }));
+    }
+    /// Forgets a part; whether it was the last one of its interface.
+    fn remove(&mut self, interface: InterfaceId) -> bool {
+        let Some((parent, station)) = self.all.remove(&interface) else { return false };
+        self.change(|known| _ = known.remove(&(parent.0, station)));
+        let count = self.counts.entry(parent).or_default();
+        *count = count.saturating_sub(1);
+        let is_last = *count == 0;
+        if is_last {
+            self.counts.remove(&parent);
+        }
+        is_last
+    }
+    fn set_up(&mut self, interface: InterfaceId, up: bool) {
+        if let Some((parent, station)) = self.all.get(&interface).copied() {
+            self.change(|known| _ = known.insert((parent.0, station), Part { interface, up }));
+        }
     }
 }
 
@@ -74,12 +98,8 @@ pub(crate) fn apply(control: &Control, change: Change<'_, P2pEthernet>) -> Resul
                 let interfaces = control.room::<Interfaces>();
                 (interfaces.id_of(&part.name.parent.0)?, interfaces.id_of(&part.name.to_string())?)
             };
-            let last = {
-                let mut stations = control.room_mut::<Stations>();
-                stations.change(|all| _ = all.remove(&(parent.0, part.station.get())));
-                !stations.are_behind(parent)
-            };
-            if last {
+            let is_last = control.room_mut::<Stations>().remove(id);
+            if is_last {
                 enable(control, parent, false)?;
             }
             remove(control, id);
@@ -112,8 +132,7 @@ fn add(control: &Control, part: &P2pEthernet) -> Result<(), ObjectError> {
     let new = NewInterface { name: part.name.to_string(), kind: KIND, mac, mtu, parent: Some(parent), queues: None };
     let id = create(control, new)?;
     set_peer(control, id, station);
-    let part = Part { interface: id, up: false };
-    control.room_mut::<Stations>().change(|all| _ = all.insert((parent.0, station), part));
+    control.room_mut::<Stations>().add(parent, station, id);
     enable(control, parent, true)
 }
 
@@ -132,10 +151,7 @@ pub(crate) fn register(control: &Control) {
             interfaces.get(id).filter(|interface| interface.kind == KIND).map(|interface| interface.up)
         };
         if let Some(up) = up {
-            let set = |all: &mut Known| {
-                all.values_mut().filter(|part| part.interface == id).for_each(|part| part.up = up);
-            };
-            control.room_mut::<Stations>().change(set);
+            control.room_mut::<Stations>().set_up(id, up);
         }
     });
 }

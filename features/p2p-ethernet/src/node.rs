@@ -3,12 +3,12 @@
 //!
 //! Drops: `interface-down`, for a station whose part is down.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use quiver_engine::counters::Row;
 use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
+use quiver_table::SharedMap;
 use quiver_wire::{EthernetHeader, Header, MacAddress};
 
 /// The node's name.
@@ -33,7 +33,7 @@ pub struct Part {
 }
 
 /// Stations by the interface behind which they are, and by address.
-pub type Known = HashMap<(u32, MacAddress), Part>;
+pub type Known = SharedMap<(u32, MacAddress), Part>;
 
 /// The node.
 pub struct P2pInput {

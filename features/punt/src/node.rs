@@ -3,13 +3,12 @@
 
 use std::marker::PhantomData;
 
-use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_engine::{Context, Flags, Frame, Node, Paged, Snapshot, arcs};
 use quiver_interface::LOCAL;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::GroupRows;
 
 use crate::family::Punted;
-use crate::redirect::NONE;
 
 arcs! {
     /// Where packets go from here.
@@ -25,14 +24,14 @@ arcs! {
 /// A node.
 #[derive(Clone)]
 pub struct Redirect<F: Punted> {
-    groups: Snapshot<Vec<u32>>,
+    groups: Snapshot<Paged<Option<u32>>>,
     rows: Snapshot<GroupRows>,
     family: PhantomData<F>,
 }
 
 impl<F: Punted> Redirect<F> {
     /// With the groups of interfaces, by their numbers, and what these come to.
-    pub fn new(groups: Snapshot<Vec<u32>>, rows: Snapshot<GroupRows>) -> Redirect<F> {
+    pub fn new(groups: Snapshot<Paged<Option<u32>>>, rows: Snapshot<GroupRows>) -> Redirect<F> {
         Redirect { groups, rows, family: PhantomData }
     }
 }
@@ -42,7 +41,7 @@ impl<F: Punted> Node for Redirect<F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(cx.guard);
         let rows = self.rows.read(cx.guard);
-        let of = |interface: u32| groups.get(interface as usize).copied().filter(|group| *group != NONE);
+        let of = |interface: u32| groups.get(interface as usize).copied().flatten();
         for i in 0..frame.len() {
             let Some(group) = of(frame.rx[i]).or_else(|| of(LOCAL.0)) else {
                 frame.next[i] = Next::Pass.into();

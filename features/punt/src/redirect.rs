@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use quiver_control::object::{Field, ObjectRef, Place, Problems};
 use quiver_control::serde_json::Value;
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_engine::{Dataplane, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces, LOCAL};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
@@ -79,22 +79,19 @@ pub struct PuntRedirect<F: Punted> {
     pub paths: Vec<RoutePath<F>>,
 }
 
-/// In place of a group: there is no redirect.
-pub const NONE: u32 = u32::MAX;
-
 /// The groups of paths that redirects hold, by interface; that of [`LOCAL`] is for all others.
 pub(crate) struct Redirects<F: Punted> {
     held: BTreeMap<InterfaceId, u32>,
-    groups: Publisher<Vec<u32>>,
+    groups: Publisher<Paged<Option<u32>>>,
     family: PhantomData<F>,
 }
 
 impl<F: Punted> Redirects<F> {
     pub fn new(domain: &Domain) -> Redirects<F> {
-        Redirects { held: BTreeMap::new(), groups: Publisher::new(domain, vec![]), family: PhantomData }
+        Redirects { held: BTreeMap::new(), groups: Publisher::new(domain, Paged::default()), family: PhantomData }
     }
-    /// What workers read: groups by interface, [`NONE`] where there is no redirect.
-    pub fn groups(&self) -> Snapshot<Vec<u32>> {
+    /// What workers read: groups by interface, where there is a redirect.
+    pub fn groups(&self) -> Snapshot<Paged<Option<u32>>> {
         self.groups.snapshot()
     }
     pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, u32)> + '_ {
@@ -105,9 +102,8 @@ impl<F: Punted> Redirects<F> {
             Some(group) => self.held.insert(interface, group),
             None => self.held.remove(&interface),
         };
-        let last = self.held.keys().next_back().map_or(0, |last| last.index() + 1);
-        let mut groups = vec![NONE; last];
-        self.held.iter().for_each(|(interface, group)| groups[interface.index()] = *group);
+        let mut groups = self.groups.current().clone();
+        *groups.get_mut(interface.index()) = group;
         self.groups.publish(groups);
         old
     }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_engine::{Dataplane, Domain, Paged, Snapshot};
 use quiver_interface::{ByInterface, InterfaceName, Interfaces};
 use quiver_ip::objects::TableNumber;
 use quiver_ip::{Family, Ip};
@@ -112,10 +112,10 @@ pub(crate) struct Checks<F: Checked> {
 
 impl<F: Checked> Checks<F> {
     pub fn new(domain: &Domain) -> Checks<F> {
-        Checks { words: [(); 2].map(|()| ByInterface::new(domain, Word::default())), family: PhantomData }
+        Checks { words: [(); 2].map(|()| ByInterface::new(domain)), family: PhantomData }
     }
     /// What workers read.
-    pub fn words(&self, direction: Direction) -> Snapshot<Vec<Word>> {
+    pub fn words(&self, direction: Direction) -> Snapshot<Paged<Word>> {
         self.words[direction as usize].snapshot()
     }
 }

@@ -7,11 +7,11 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Quarters, Slots, Stage,
-    Windows, arcs,
+    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Paged, Quarters, Slots,
+    Stage, Windows, arcs,
 };
 use quiver_ip::Ingress;
-use quiver_ip::adjacency::{AdjacencyRows, AdjacencyTable};
+use quiver_ip::adjacency::{AdjacencyRow, AdjacencyRows, AdjacencyTable};
 use quiver_ip::family::BACK;
 use quiver_ip::fib::rows::{GroupRow, slots};
 use quiver_ip::fib::{Reader, TrieView, View, hop};
@@ -48,7 +48,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, 
         let (ingress, words) = (ways.ingress.read(guard), ways.words.read(guard));
         let (rows, adjacencies) = (ways.groups.read(guard), ways.adjacencies.read(guard));
         let (groups, known) = (slots(rows), AdjacencyRows::new(adjacencies));
-        ReversePathBody { ways, ingress, words, rows, groups, adjacencies, known, guard, table: None, rx: 0 }
+        ReversePathBody { ways, ingress, words, rows, groups, adjacencies, known, guard, table: None, rx: 0, slot: 0 }
     }
 }
 
@@ -57,14 +57,15 @@ pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool>
     /// Where more is found than the rest says.
     ways: &'f Ways<F>,
     ingress: &'f Ingress<F>,
-    words: &'f [Word],
+    words: &'f Paged<Word>,
     rows: &'f [GroupRow],
     groups: Slots<'f, GroupRow>,
     adjacencies: &'f AdjacencyTable<F>,
     known: AdjacencyRows<'f, F>,
     guard: Guard<'f>,
-    /// The interface that received all of the frame, and the table in which ways to its senders are looked for.
+    /// The interface that received all of the frame, and the table in which ways to its senders are looked for, by its slot, too.
     rx: u32,
+    slot: u32,
     table: Option<(&'f TableView<F>, TrieView<'f, F>)>,
 }
 
@@ -155,7 +156,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
         if let Some(rx) = rx.filter(|_| !SENT) {
             self.rx = rx;
-            let table = self.ingress.table(self.slot(self.rx));
+            self.slot = self.slot(rx);
+            let table = self.ingress.table(self.slot);
             self.table = table.map(|table| (table, table.lpm.view(self.guard)));
         }
     }
@@ -183,14 +185,17 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         let Some(rows) = self.known.pick(hops) else { return false };
         let mut by = [0; LANES];
         for lane in 0..LANES {
-            by[lane] = rows.row(lane).tx();
+            by[lane] = rows.row(lane).sending();
         }
-        !hops.with(&by).ne(self.rx).any()
+        !(hops.with(&by) & AdjacencyRow::TX).ne(self.rx).any()
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let interfaces = if SENT { p.tx } else { p.rx };
-        let slots = interfaces.map_uniform(|interface| self.slot(interface));
+        let slots = match SENT {
+            true => interfaces.map_uniform(|interface| self.slot(interface)),
+            false => p.of_rx(self.slot, |rx| self.slot(rx)),
+        };
         let from = F::sources(p);
         let groups = self.groups(slots, p.live, &from);
         let (each, mut bad) = (interfaces.array(), 0);
@@ -205,10 +210,11 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
-        let table = if SENT { None } else { self.ingress.table(self.slot(rx)) };
-        // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is.
-        if let Some(table) = table.filter(|table| table.lpm.is_far()) {
+    fn ahead(&mut self, windows: Ahead<'_>, _: u32) {
+        // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is. `begin` found the table.
+        if let Some((table, _)) = self.table
+            && table.lpm.is_far()
+        {
             for i in 0..windows.len() {
                 table.lpm.prefetch_first(self.guard, F::source_in(windows.window(i)));
             }

@@ -19,7 +19,7 @@ pub struct Ways<F: Checked> {
     /// By which interfaces groups' hops send.
     pub adjacencies: Snapshot<AdjacencyTable<F>>,
     /// What is asked of interfaces' packets, and in which table.
-    pub words: Snapshot<Vec<Word>>,
+    pub words: Snapshot<Paged<Word>>,
     /// The same groups and interfaces of the other family, whose neighbours may be next hops.
     pub others: (Snapshot<GroupRows>, Snapshot<AdjacencyTable<F::Other>>),
     /// The groups there that next hops of the other family are, by number, and those here that the other has.

@@ -21,7 +21,7 @@ struct Series {
 }
 
 /// In this order, in one daemon.
-const SERIES: [Series; 8] = [
+const SERIES: [Series; 10] = [
     Series {
         name: "sub-interface with address",
         count: 4000,
@@ -86,6 +86,8 @@ const SERIES: [Series; 8] = [
         count: 4000,
         commands: |n| vec![format!("delete sub-interface pg0.{}", n + 1)],
     },
+    Series { name: "loopback", count: 100_000, commands: |_| vec!["create loopback interface".to_owned()] },
+    Series { name: "loopback up", count: 100_000, commands: |n| vec![format!("set interface state loop{n} up")] },
 ];
 
 fn address(n: u32) -> String {
@@ -99,7 +101,7 @@ fn neighbour(n: u32, version: u8) -> String {
 
 /// Measures all of them, and prints a table; appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>) -> Result<(), String> {
-    let setup = Setup { buffers: 4096, ..Setup::default() };
+    let setup = Setup { buffers: 4096, statistics: 4 << 30, ..Setup::default() };
     let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
     let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
     let address = ["create packet-generator interface pg2", "set interface ip address pg2 10.0.0.1/11"];

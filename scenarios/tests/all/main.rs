@@ -4,6 +4,7 @@ mod captures;
 mod casts;
 mod commands;
 mod fuzz;
+mod many;
 mod mixed;
 mod reasons;
 mod recreated;

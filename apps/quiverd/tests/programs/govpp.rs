@@ -163,7 +163,7 @@ fn stats_client(programs: &Programs) -> Result<(), Failed> {
     contains(&of(&["nodes"])?, &["NodeName:pg-input", "node counters"])?;
     assert!(number(&of(&["system"])?, "Heartbeat:")? > 0);
     contains(&of(&["buffers"])?, &["PoolName:default-numa-0"])?;
-    contains(&of(&["memory"])?, &["Memory stats: &{Total:2.68435456e+08"])?;
+    contains(&of(&["memory"])?, &["Memory stats: &{Total:6.442450944e+09"])?;
     assert!(number(&of(&["epoch"])?, "Epoch ")? > 0);
 
     // It polls until it is ended; its second look is enough.

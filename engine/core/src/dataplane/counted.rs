@@ -1,8 +1,9 @@
 //! What the engine itself counts, under the names by which VPP's clients know it: `/if/...` by interface,
 //! `/quiver/rx-queue/...` by receive queue and interface, `/err/...` by node and reason of a drop, which is an arc.
 
-use super::{DataplaneError, INTERFACES_MAX};
+use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
+use crate::frame::INTERFACES_MAX;
 use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters, NodeId};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
@@ -102,7 +103,7 @@ impl RxRows {
 
 impl Counted {
     pub fn new(settings: Settings, threads: Threads) -> Result<Counted, DataplaneError> {
-        let refused = |error| DataplaneError::Statistics { size: settings.size, error };
+        let refused = |error| DataplaneError::Statistics { size: settings.size_for(threads), error };
         let segment = Segment::new(settings, threads).map_err(refused)?;
         let combined = |name| Counters::shown(&segment, name, INTERFACES_MAX);
         let simple = |name| Counters::shown(&segment, name, INTERFACES_MAX);

@@ -7,6 +7,7 @@ use super::feature::{FeatureSpec, order};
 use super::wiring::{NodeId, Side, Wiring};
 use super::{Discard, Foreign, Input, Node};
 use crate::counters::{Counter, Counters};
+use crate::frame::INTERFACES_MAX;
 use crate::stage::{Body, Quarters};
 use crate::trace::{Describe, Record};
 use quiver_stats::{Block, Threads, Vector};
@@ -108,6 +109,9 @@ pub struct FeatureArcSpec {
 /// Why a graph cannot be built. Every message names both ends.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GraphError {
+    /// The number of an interface is too large.
+    #[error("interface {0} is out of range: numbers of interfaces are less than {INTERFACES_MAX}")]
+    Interface(u32),
     /// Two nodes of one name.
     #[error("node `{0}` is registered twice; rename one of them")]
     NodeTwice(&'static str),

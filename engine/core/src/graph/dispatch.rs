@@ -395,7 +395,7 @@ impl Graph {
         }
         self.chain.len()
     }
-    /// Divides ticks among the nodes of a chain. The first one has those that are left over, so that none are lost.
+    /// Divides ticks equally among the nodes of a chain. The first node also gets the remainder.
     #[inline(always)]
     fn divide(&self, steps: &[Step], clocks: u64) {
         let n = steps.len().max(1) as u64;

@@ -4,6 +4,7 @@
 use super::arc::{ArcSpec, To};
 use super::blueprint::{Blueprint, Feature, FeatureArcSpec, GraphError};
 use super::wiring::{FeatureTable, NodeId, Shape, Target, Wiring};
+use crate::frame::INTERFACES_MAX;
 use quiver_table::Paged;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 impl Blueprint {
     /// Enables or disables a feature on an interface. True if that changed anything.
     pub fn enable(&mut self, arc: &str, node: &str, interface: u32, on: bool) -> Result<bool, GraphError> {
+        if interface >= INTERFACES_MAX {
+            return Err(GraphError::Interface(interface));
+        }
         let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
         let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
         let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
@@ -62,7 +66,7 @@ impl Blueprint {
         for (at, arc) in self.arcs.iter().enumerate() {
             let next = vec![Paged::default(); self.features[at].len() + 1];
             let end = self.standing_for(None, self.end(at)?);
-            wiring.features.push(FeatureTable { side: arc.side, end, next });
+            wiring.features.push(Arc::new(FeatureTable { side: arc.side, end, next }));
         }
         let interfaces = self.enabled.iter().map(|(at, _, interface)| (*at, *interface));
         for (at, interface) in interfaces.collect::<BTreeSet<_>>() {
@@ -132,9 +136,11 @@ impl Blueprint {
                 let on = |(at, node): &(usize, &'static str)| self.enabled.contains(&(*at, *node, interface));
                 let next =
                     self.ahead(at, position).find(on).map_or(FeatureTable::NONE, |(_, node)| self.in_place(node));
-                let row = &mut wiring.features[at].next[position];
-                if row.get(interface as usize).copied().unwrap_or_default() != next {
-                    *row.get_mut(interface as usize) = next;
+                let row = wiring.features[at].next[position].get(interface as usize);
+                if row.copied().unwrap_or_default() != next {
+                    // Whoever has the wiring shares the tables of all other arcs.
+                    let table = Arc::make_mut(&mut wiring.features[at]);
+                    *table.next[position].get_mut(interface as usize) = next;
                 }
             }
             arcs.extend((0..self.arcs.len()).filter(|before| self.beyond(*before) == Some(at)));

@@ -98,7 +98,7 @@ pub(crate) struct Shape {
 #[derive(Clone, Debug, Default)]
 pub struct Wiring {
     pub(crate) shape: Arc<Shape>,
-    pub(crate) features: Vec<FeatureTable>,
+    pub(crate) features: Vec<Arc<FeatureTable>>,
 }
 
 impl Wiring {

@@ -166,7 +166,7 @@ fn run(level: Level, seed: u64) {
     let first = of("first");
     assert_eq!((first.0, first.1[0], of("spread").0), (came - of("mark-in").1[1], first.0, first.0), "seed {seed}");
     assert_eq!(sent_by.1[0], raised[0], "seed {seed}");
-    assert_eq!(of("mark-out").1[0], raised[3], "seed {seed}: those that have the feature's mark are counted by it");
+    assert_eq!(of("mark-out").1[0], raised[3], "seed {seed}: the feature counts the packets that it marks");
     let (second, spread) = (of("second"), of("spread"));
     assert_eq!((spread.1[2], second.0), (0, spread.1[0] + spread.1[1]), "seed {seed}");
     assert_eq!(second.1.iter().sum::<u64>(), second.0, "seed {seed}");

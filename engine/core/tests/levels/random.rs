@@ -63,7 +63,7 @@ impl Bench {
         while worker.turn(0) > 0 {}
         Bench { dataplane, worker, received, sent }
     }
-    /// What the engine has counted, if nothing is under way.
+    /// The engine's counters. No packet may be inside it.
     fn counts(&self, network: &Network) -> Counts {
         let graph = self.dataplane.graph();
         let mut counts = Counts::default();
@@ -172,7 +172,7 @@ fn run(level: Level, seed: u64) -> (usize, usize) {
     total
 }
 
-/// What is known of a frame: how often its packets go aside, and whether some are taken out of it.
+/// A frame: how often its packets go to nodes that are no stages, and whether a node takes some out of it.
 #[derive(Default)]
 struct Frames {
     detours: usize,

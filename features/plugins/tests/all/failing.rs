@@ -187,7 +187,7 @@ fn what_cannot_be_loaded_is_a_sentence_and_changes_nothing() {
         (
             "version",
             table(".version = QUIVER_VERSION + 41,"),
-            "plugin FILE: it was built for version 44 of the plugin contract, and this daemon has version 3; build it with the SDK of this daemon",
+            "plugin FILE: it was built for version 45 of the plugin contract, and this daemon has version 4; build it with the SDK of this daemon",
         ),
         ("no-name", table(".name = {0},"), "plugin FILE: its table has no `name`; fill it in"),
         ("no-setup", table(".setup = 0,"), "plugin FILE: its table has no `setup`; fill it in"),

@@ -1,6 +1,6 @@
-//! What becomes of a packet, and which packets keep their order.
+//! The path and the end of a packet in the model, and which packets must keep their order.
 
-/// What becomes of a packet, or of a copy of it that a node makes.
+/// The path and the end of a packet, or of a copy that a node makes of it.
 pub struct Fate {
     /// The interface that sends it, with its bytes.
     pub sent: Option<(u32, Vec<u8>)>,
@@ -21,7 +21,7 @@ pub struct Passed {
     pub made: Made,
 }
 
-/// What a node makes of a packet beside its rule.
+/// What a node does with a packet beyond its rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Made {
     Nothing,
@@ -75,7 +75,7 @@ impl Fate {
     pub fn is_taken(&self) -> bool {
         self.path.iter().any(|passed| passed.made == Made::Taken)
     }
-    /// How often it came to a node that is no stage.
+    /// The number of nodes on its path that are no stages.
     pub fn detours(&self) -> usize {
         self.path.iter().filter(|passed| passed.is_plain).count()
     }

@@ -49,7 +49,7 @@ impl Described {
         self.form.is_some_and(|form| FORMS[form].is_alike)
     }
 }
-/// What nodes themselves count, as if it were an arc.
+/// Stands for an arc in counts that nodes keep themselves.
 const TREATED: &str = "treated";
 
 /// A graph, and the features that are enabled.
@@ -60,7 +60,7 @@ pub struct Network {
     enabled: BTreeSet<(usize, usize, u32)>,
 }
 
-/// What plain code counts.
+/// The model's counters.
 #[derive(Default, PartialEq, Debug)]
 pub struct Counts {
     /// Packets by node, with what `packets` is for an arc, and by arc.
@@ -164,7 +164,7 @@ impl Network {
         let next = (passed..3).find(|feature| self.enabled.contains(&(arc, *feature, interface)));
         next.map_or(self.ends[arc], |feature| features[feature])
     }
-    /// What becomes of a packet that an interface receives, and of its copies.
+    /// The fates of a packet that an interface receives, and of its copies.
     pub fn walk(&self, bytes: &[u8], rx: u32, counts: &mut Counts) -> Vec<Fate> {
         counts.of(rx, 0, bytes.len());
         counts.add(INPUT, "packets");

@@ -7,7 +7,7 @@ use quiver_engine::*;
 
 use super::rules::{Key, LEAST, Rule, hop, is_cut};
 
-/// How the headers of packets move that a stage changes.
+/// How far a stage moves the headers of packets.
 #[derive(Clone, Copy)]
 pub enum Move {
     None,
