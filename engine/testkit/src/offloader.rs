@@ -9,6 +9,9 @@ use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{Header, Ip4Header, IpFamily, V4};
 
+use crate::daemon::Daemon;
+use crate::packet::Packet;
+
 /// The feature that lets packets be cut as they can be.
 pub const OFFLOADER: &str = "offloader";
 /// The one that says of packets of IPv4 that they are of IPv6: nobody can cut them.
@@ -68,4 +71,19 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 /// Into segments of how many bytes of payload packets may be cut from now on; 0 leaves only the checksum to be filled in.
 pub fn set_segment_size(control: &Control, bytes: u16) {
     control.room::<SegmentSize>().0.store(bytes, Relaxed);
+}
+
+/// What leaves when a TCP packet for 20.0.0.9 with so many bytes of payload arrives at pg0 that is to be cut into segments of this size,
+/// and a short one of its flow behind it.
+pub fn forward(daemon: &mut Daemon, segment_size: u16, payload: usize) -> Vec<Vec<u8>> {
+    set_segment_size(daemon.control(), segment_size);
+    for (seq, payload) in [(1, payload), (9, 10)] {
+        let packet = format!(
+            "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 id 7 / \
+             tcp 1000 > 80 ack seq {seq} ack 2 window 100 / payload {payload}"
+        );
+        daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("pg0 is up");
+    }
+    daemon.settle().expect("nothing circles");
+    daemon.sent().into_iter().map(|(_, bytes)| bytes).collect()
 }

@@ -244,7 +244,7 @@ impl<K: Kind, F: Underlay> Node for Input<K, F> {
 /// their destination. All others go on.
 pub struct Bypass<K: Kind, F: Underlay> {
     finder: Finder<K, F>,
-    ports: Snapshot<Paged<u16>>,
+    ports: Snapshot<Paged<bool>>,
 }
 
 /// The arcs of [`Bypass`].
@@ -257,13 +257,13 @@ enum BypassNext {
 impl<K: Kind, F: Underlay> Bypass<K, F> {
     pub(crate) const ARCS: &'static [ArcSpec] =
         &[ArcSpec { name: "next-feature", to: To::NextFeature }, ArcSpec::to_node(K::INPUT[F::PLACE])];
-    pub(crate) fn new(finder: Finder<K, F>, ports: Snapshot<Paged<u16>>) -> Bypass<K, F> {
+    pub(crate) fn new(finder: Finder<K, F>, ports: Snapshot<Paged<bool>>) -> Bypass<K, F> {
         Bypass { finder, ports }
     }
     fn is_tunnelled(
         &self,
         finding: &Finding<'_, K, F>,
-        ports: &Paged<u16>,
+        ports: &Paged<bool>,
         bytes: &[u8],
         length: usize,
         rx: usize,
@@ -273,7 +273,7 @@ impl<K: Kind, F: Underlay> Bypass<K, F> {
             let (udp, _) = UdpHeader::parse_at(bytes, payload.offset)?;
             ports.get(udp.destination_port.get().into()).copied()
         };
-        port().is_some_and(|users| users != 0) && finding.open(bytes, length, rx).is_ok()
+        port() == Some(true) && finding.open(bytes, length, rx).is_ok()
     }
 }
 

@@ -113,10 +113,6 @@ impl Outer {
     pub fn sums(&self) -> bool {
         self.is_ip6 && self.has_checksum
     }
-    /// Whether datagrams are of IPv6.
-    pub fn is_ip6(&self) -> bool {
-        self.is_ip6
-    }
     /// Writes the headers of a datagram to the beginning of `front`, which has room for them; `summed` adds the payload to a checksum. False, and
     /// nothing written, if the datagram is longer than a packet can be.
     #[inline(always)]

@@ -15,6 +15,7 @@ use quiver_interface::{
     watch,
 };
 use quiver_ip::Ip;
+use quiver_ip::fib::rows::GroupRows;
 use quiver_ip::fib::{Path, TableId, Target};
 use quiver_ip::node::describe;
 use quiver_table::ExactError;
@@ -105,24 +106,27 @@ impl After {
 /// The tunnels of a kind over a family, and where its bypass is enabled.
 struct Over<F: Underlay> {
     directory: Directory<F>,
-    /// How many tunnels have a port.
-    ports: BTreeMap<UdpPort, u16>,
-    published: Publisher<Paged<u16>>,
+    /// The number of tunnels that use a port.
+    users: BTreeMap<UdpPort, u32>,
+    /// The ports that tunnels use.
+    ports: Publisher<Paged<bool>>,
 }
 
 impl<F: Underlay> Over<F> {
     fn new(domain: &Domain, seed: u64) -> Result<Over<F>, ExactError> {
-        let published = Publisher::new(domain, Paged::default());
-        Ok(Over { directory: Directory::new(domain, seed)?, ports: BTreeMap::new(), published })
+        let ports = Publisher::new(domain, Paged::default());
+        Ok(Over { directory: Directory::new(domain, seed)?, users: BTreeMap::new(), ports })
     }
-    fn count(&mut self, port: UdpPort, users: u16) {
-        match users {
-            0 => self.ports.remove(&port),
-            users => self.ports.insert(port, users),
+    fn set_users(&mut self, port: UdpPort, users: u32) {
+        let had = match users {
+            0 => self.users.remove(&port),
+            users => self.users.insert(port, users),
         };
-        let mut ports = self.published.current().clone();
-        *ports.get_mut(port.0.into()) = users;
-        self.published.publish(ports);
+        if had.is_some() != (users > 0) {
+            let mut ports = self.ports.current().clone();
+            *ports.get_mut(port.0.into()) = users > 0;
+            self.ports.publish(ports);
+        }
     }
 }
 
@@ -151,10 +155,6 @@ impl Part for V6 {
 }
 
 impl<K: Kind> Tunnels<K> {
-    /// What is known of the tunnel that is this interface.
-    pub fn get(&self, id: InterfaceId) -> Option<&Settings> {
-        self.held.get(&id)
-    }
     /// What the way to a tunnel's other end comes to: a group of the family of its ends.
     pub fn group(&self, id: InterfaceId) -> Option<u32> {
         Some(self.rows.current().get(id.index())?.as_ref()?.group)
@@ -200,41 +200,15 @@ fn register_family<K: Kind, F: Part>(
         let mut room = control.room_mut::<Tunnels<K>>();
         let rows = room.rows.snapshot();
         let over = F::over(&mut room);
-        (rows, over.directory.reader(), over.published.snapshot())
+        (rows, over.directory.reader(), over.ports.snapshot())
     };
     let (ingress, groups): (_, Snapshot<_>) = {
         let ip = control.room::<Ip<F>>();
         (ip.ingress(), ip.fib.groups.snapshot())
     };
     let finder = Finder::<K, F> { reader, rows: rows.clone(), ingress, kind: PhantomData };
-    let [encapsulate, input, bypass] = [K::ENCAPSULATE, K::INPUT, K::BYPASS].map(|names| names[F::PLACE]);
-    {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
-        let graph = dataplane.blueprint();
-        let make = {
-            let finder = finder.clone();
-            move |Seed { worker, .. }: Seed| {
-                let with_options = with_options.as_ref().map(|counters| counters.row(worker));
-                Input::new(finder.clone(), received.row(worker), with_options)
-            }
-        };
-        graph
-            .node(NodeSpec::new(input, input::arcs_of::<K>(), make).describe(describe::<F>))
-            .map_err(DataplaneError::from)?;
-        let make = move |_| Bypass::new(finder.clone(), ports.clone());
-        let spec = NodeSpec::new(bypass, Bypass::<K, F>::ARCS, make).describe(describe::<F>);
-        graph.node(spec).map_err(DataplaneError::from)?;
-        graph.feature(FeatureSpec::new(F::NAMES.unicast, bypass, Phase::Tunnel)).map_err(DataplaneError::from)?;
-        let make = move |Seed { worker, .. }: Seed| {
-            Encapsulate::<F>::new(rows.clone(), groups.clone(), sent.row(worker), worker)
-        };
-        let spec = NodeSpec::new(encapsulate, encapsulate::Next::arcs::<F>(), make);
-        graph.node(spec).map_err(DataplaneError::from)?;
-        // A feature behind it would never see a packet.
-        let feature = FeatureSpec::new("interface-output", encapsulate, Phase::Forward);
-        graph.feature(feature).map_err(DataplaneError::from)?;
-    }
+    add_nodes(&mut control.room_mut::<Dataplane>(), &finder, ports, groups, with_options)?;
+    let [encapsulate, input, bypass] = names::<K, F>();
     decides(control, encapsulate, sender);
     undecided(control, encapsulate, Undecided::Packet, &["too-long", "no-headroom", "not-ip"]);
     undecided(control, encapsulate, Undecided::Load, &["not-completed"]);
@@ -246,6 +220,38 @@ fn register_family<K: Kind, F: Part>(
         undecided(control, input, Undecided::Packet, &["wrong-options-length", "unknown-critical-option"]);
     }
     quiver_udp::open::<F>(control, input)?;
+    Ok(())
+}
+
+/// The nodes of a kind over a family: that puts packets into datagrams, that takes them out, and that finds them before the lookup.
+fn names<K: Kind, F: Underlay>() -> [&'static str; 3] {
+    [K::ENCAPSULATE, K::INPUT, K::BYPASS].map(|names| names[F::PLACE])
+}
+
+fn add_nodes<K: Kind, F: Part>(
+    dataplane: &mut Dataplane,
+    finder: &Finder<K, F>,
+    ports: Snapshot<Paged<bool>>,
+    groups: Snapshot<GroupRows>,
+    with_options: Option<Counters<Counter>>,
+) -> Result<(), DataplaneError> {
+    let [encapsulate, input, bypass] = names::<K, F>();
+    let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
+    let graph = dataplane.blueprint();
+    let (of_input, of_bypass, rows) = (finder.clone(), finder.clone(), finder.rows.clone());
+    let make = move |Seed { worker, .. }: Seed| {
+        let with_options = with_options.as_ref().map(|counters| counters.row(worker));
+        Input::new(of_input.clone(), received.row(worker), with_options)
+    };
+    graph.node(NodeSpec::new(input, input::arcs_of::<K>(), make).describe(describe::<F>))?;
+    let make = move |_| Bypass::new(of_bypass.clone(), ports.clone());
+    graph.node(NodeSpec::new(bypass, Bypass::<K, F>::ARCS, make).describe(describe::<F>))?;
+    graph.feature(FeatureSpec::new(F::NAMES.unicast, bypass, Phase::Tunnel))?;
+    let make =
+        move |Seed { worker, .. }: Seed| Encapsulate::<F>::new(rows.clone(), groups.clone(), sent.row(worker), worker);
+    graph.node(NodeSpec::new(encapsulate, encapsulate::Next::arcs::<F>(), make))?;
+    // A feature behind it would never see a packet.
+    graph.feature(FeatureSpec::new("interface-output", encapsulate, Phase::Forward))?;
     Ok(())
 }
 
@@ -271,7 +277,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
             let what = format!("{name} has these ends, this port and this network already");
             return Err(ObjectError::field("vni", what).remedy("choose another network, or delete that one"));
         }
-        over.ports.get(&settings.port).copied().unwrap_or_default()
+        over.users.get(&settings.port).copied().unwrap_or_default()
     };
     if users == 0 {
         let claimed = quiver_udp::claim::<F>(control, settings.port, K::INPUT[F::PLACE]);
@@ -285,11 +291,11 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         }
         return Err(ObjectError::whole(error.to_string()).remedy("delete tunnels that are not needed"));
     }
-    let group = match (F::from_ip(settings.ends.destination()), settings.group_interface) {
-        (_, Some(interface)) => hold::<F>(control, Target::Link(interface)),
-        (Some(to), None) => hold::<F>(control, Target::Recursive(settings.table, to)),
-        (None, None) => 0,
+    let target = match settings.group_interface {
+        Some(interface) => Target::Link(interface),
+        None => Target::Recursive(settings.table, key.remote),
     };
+    let group = control.room_mut::<Ip<F>>().fib.hold(vec![Path::to(target)]);
     if let Some(interface) = settings.group_interface {
         groups::join(control, interface, settings.ends.destination());
     }
@@ -301,7 +307,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
     let tunnel = Tunnel { ends: settings.ends, outer, group, up, layer3 };
     {
         let mut room = control.room_mut::<Tunnels<K>>();
-        F::over(&mut room).count(settings.port, users + 1);
+        F::over(&mut room).set_users(settings.port, users + 1);
         room.held.insert(id, settings.clone());
         room.publish(id, Some(tunnel));
     }
@@ -375,8 +381,8 @@ fn close_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &S
         room.publish(id, None);
         let over = F::over(&mut room);
         key.into_iter().for_each(|key| over.directory.remove(&key));
-        let users = over.ports.get(&settings.port).copied().unwrap_or(1) - 1;
-        over.count(settings.port, users);
+        let users = over.users.get(&settings.port).copied().unwrap_or(1) - 1;
+        over.set_users(settings.port, users);
         (group, users)
     };
     group.into_iter().for_each(|group| control.room_mut::<Ip<F>>().fib.let_go(group));
@@ -386,10 +392,6 @@ fn close_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &S
     if users == 0 {
         quiver_udp::release::<F>(control, settings.port);
     }
-}
-
-fn hold<F: Underlay>(control: &Control, target: Target<F>) -> u32 {
-    control.room_mut::<Ip<F>>().fib.hold(vec![Path::to(target)])
 }
 
 /// What datagrams of a tunnel are found by.

@@ -6,8 +6,7 @@ use quiver_engine::Dataplane;
 use quiver_interface::Interfaces;
 use quiver_scenarios::all;
 use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::offloader::{self, LIAR, OFFLOADER, set_segment_size};
-use quiver_testkit::packet::Packet;
+use quiver_testkit::offloader::{self, LIAR, OFFLOADER, forward};
 use quiver_wire::{Header, Ip4Header, IpFamily, TcpHeader, UdpHeader, V4};
 
 /// A daemon whose packets for 20.0.0.0/8 go into datagrams to 10.0.1.2, behind pg1.
@@ -33,21 +32,6 @@ fn daemon(feature: &str) -> Daemon {
     daemon.advance(Duration::from_secs(3)).expect("it settles");
     daemon.sent();
     daemon
-}
-
-/// What leaves when a TCP packet with so many bytes of payload arrives that is to be cut into segments of this size, and a
-/// short one of its flow behind it.
-fn forward(daemon: &mut Daemon, segment_size: u16, payload: usize) -> Vec<Vec<u8>> {
-    set_segment_size(daemon.control(), segment_size);
-    for (seq, payload) in [(1, payload), (9, 10)] {
-        let packet = format!(
-            "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 id 7 / \
-             tcp 1000 > 80 ack seq {seq} ack 2 window 100 / payload {payload}"
-        );
-        daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");
-    }
-    daemon.settle().expect("it comes to rest");
-    daemon.sent().into_iter().map(|(_, bytes)| bytes).collect()
 }
 
 /// The sequence number and payload of the TCP packet inside a datagram whose headers and checksums are right.
