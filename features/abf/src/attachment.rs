@@ -24,12 +24,10 @@ pub struct AbfAttachment<F: Forwarded> {
 }
 
 pub(crate) fn apply<F: Forwarded>(control: &Control, change: Change<'_, AbfAttachment<F>>) -> Result<(), ObjectError> {
-    let (attachment, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
+    let (old, new) = change.sides();
+    let Some(attachment) = new.or(old) else { return Ok(()) };
     let id = control.room::<Interfaces>().id_of(&attachment.interface.0)?;
-    let priority = is_wanted.then_some(attachment.priority);
+    let priority = new.map(|attachment| attachment.priority);
     let on = control.room_mut::<Policies<F>>().attach(id, attachment.policy.0, priority);
     let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, F::NODE, id.0, on);
     enabled.map_err(|error| ObjectError::whole(error.to_string()))

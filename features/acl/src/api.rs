@@ -3,13 +3,13 @@
 use quiver_compat::types::{InterfaceIndex, IpProto, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::{Control, ObjectError};
-use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::api::{dump, name};
+use quiver_interface::{Direction, InterfaceId};
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::command::free;
 use crate::config::{Acl, AclNumber};
-use crate::interface::{AclInterface, Direction};
+use crate::interface::AclInterface;
 use crate::prefix::AnyPrefix;
 use crate::range::Range;
 use crate::rule::{Action, Rule};
@@ -29,10 +29,10 @@ pub(crate) fn register(control: &Control) {
         });
         file.request(set_lists);
         file.request(add_del);
-        file.dump(|control, AclInterfaceListDump { sw_if_index }| {
-            let ids = control.room::<Interfaces>().iter().map(|interface| interface.id).collect::<Vec<_>>();
-            let wanted = ids.into_iter().filter(|id| sw_if_index.0 == NONE || sw_if_index == (*id).into());
-            wanted.filter_map(|id| interface_details(control, id)).collect::<Vec<_>>()
+        file.dump(|control, request: AclInterfaceListDump| {
+            dump(control, request.sw_if_index, |id, name| {
+                interface_details(id, control.objects().get::<AclInterface>(&name).as_deref())
+            })
         });
         file.dump(|control, AclDump { acl_index }| {
             let all = control.objects().all::<Acl>();
@@ -131,8 +131,8 @@ fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
     let all = control.objects().all::<AclInterface>();
     let is_used = |direction| all.iter().any(|at| at.lists(direction).contains(&AclNumber(list)));
     let retval = match () {
-        () if is_used(Direction::Input) => -142,
-        () if is_used(Direction::Output) => -143,
+        () if is_used(Direction::Rx) => -142,
+        () if is_used(Direction::Tx) => -143,
         () => -149,
     };
     Refusal::new(Retval(retval), error.to_string())
@@ -188,7 +188,7 @@ fn set_lists(control: &Control, request: AclInterfaceSetAclList) -> Result<(), R
 
 fn add_del(control: &Control, request: AclInterfaceAddDel) -> Result<(), Refusal> {
     let interface = name(control, request.sw_if_index)?;
-    let direction = if request.is_input { Direction::Input } else { Direction::Output };
+    let direction = Direction::received(request.is_input);
     let known = control.objects().get::<AclInterface>(&interface);
     let mut at = known.map_or_else(|| AclInterface::new(interface), |at| (*at).clone());
     let (lists, list) = (at.lists_mut(direction), AclNumber(request.acl_index));
@@ -212,19 +212,12 @@ fn put(control: &Control, at: AclInterface) -> Result<(), Refusal> {
     {
         return Err(unknown(*list));
     }
-    if !at.input.is_empty() || !at.output.is_empty() {
-        return Ok(control.put(at)?);
-    }
-    match control.objects().get::<AclInterface>(&at.interface) {
-        Some(_) => Ok(control.delete::<AclInterface>(&at.interface)?),
-        None => Ok(()),
-    }
+    Ok(control.assign(&at.interface.clone(), at.wanted())?)
 }
 
-fn interface_details(control: &Control, id: InterfaceId) -> Option<AclInterfaceListDetails> {
-    let at = control.objects().get::<AclInterface>(&name(control, id.into()).ok()?);
+fn interface_details(id: InterfaceId, at: Option<&AclInterface>) -> Option<AclInterfaceListDetails> {
     let numbers = |direction| at.iter().flat_map(move |at| at.lists(direction).iter().map(|list| list.0));
-    let (input, output) = (numbers(Direction::Input), numbers(Direction::Output));
+    let (input, output) = (numbers(Direction::Rx), numbers(Direction::Tx));
     let n_input = u8::try_from(input.clone().count()).ok()?;
     Some(AclInterfaceListDetails { sw_if_index: id.into(), n_input, acls: input.chain(output).collect() })
 }

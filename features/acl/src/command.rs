@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_interface::InterfaceName;
+use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
 use crate::config::{ACLS_MAX, Acl, AclNumber};
-use crate::interface::{AclInterface, Direction};
+use crate::interface::{AclInterface, word};
 use crate::text;
 
 pub(crate) fn register(control: &Control) {
@@ -34,7 +34,7 @@ pub(crate) fn register(control: &Control) {
 
 fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (interface, list): (InterfaceName, AclNumber) = (given.get("interface")?, given.get("acls")?);
-    let direction = if given.has("input") { Direction::Input } else { Direction::Output };
+    let direction = Direction::received(given.has("input"));
     let known = control.objects().get::<AclInterface>(&interface);
     let mut at = known.map_or_else(|| AclInterface::new(interface.clone()), |at| (*at).clone());
     let lists = at.lists_mut(direction);
@@ -42,15 +42,11 @@ fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandErr
         false => lists.push(list),
         true => {
             let place = lists.iter().position(|known| *known == list);
-            let unknown = || CommandError::new(format!("{interface} has no list {} for {direction}", list.0));
+            let unknown = || CommandError::new(format!("{interface} has no list {} for {}", list.0, word(direction)));
             lists.remove(place.ok_or_else(unknown)?);
         }
     }
-    if at.input.is_empty() && at.output.is_empty() {
-        control.delete::<AclInterface>(&interface)?;
-    } else {
-        control.put(at)?;
-    }
+    control.assign(&interface, at.wanted())?;
     Ok(Reply::done())
 }
 
@@ -61,7 +57,7 @@ fn show_interfaces(control: &Control, given: &Matches) -> Result<Reply, CommandE
     for at in all.iter().filter(|at| only.as_ref().is_none_or(|only| *only == at.interface)) {
         for direction in Direction::ALL.into_iter().filter(|direction| !at.lists(*direction).is_empty()) {
             let lists: Vec<String> = at.lists(direction).iter().map(|list| list.0.to_string()).collect();
-            table.row([Cell::of(&at.interface), Cell::of(direction), Cell::from(lists.join(" "))]);
+            table.row([Cell::of(&at.interface), Cell::from(word(direction)), Cell::from(lists.join(" "))]);
         }
     }
     Ok(table.into())

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Paged, Snapshot};
-use quiver_interface::{ByInterface, InterfaceId, InterfaceName, Interfaces};
+use quiver_control::{Control, Object, ObjectError};
+use quiver_engine::trace::Record;
+use quiver_engine::{FeatureSpec, Phase};
+use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName, Interfaces, Words};
+use quiver_ip::upper::Upper;
+use quiver_wire::{V4, V6};
 
-use crate::config::AclNumber;
+use crate::config::{AclNumber, Acls};
+use crate::node::{Bridged, Look, Routed};
+use crate::rule::Fields;
 
 /// The lists of an interface: a packet passes if the first rule that meets it, list after list, permits it. Without a list
 /// everything passes; where there is one, what no rule meets does not.
@@ -22,106 +27,92 @@ pub struct AclInterface {
     pub output: Vec<AclNumber>,
 }
 
-quiver_control::choice! {
-    /// Which packets of an interface are checked.
-    pub enum Direction {
-        /// Those that it receives.
-        Input = "input",
-        /// Those that it sends.
-        Output = "output",
-    } as "acl-direction", "input or output";
-}
-
-impl Direction {
-    /// Both.
-    pub const ALL: [Direction; 2] = [Direction::Input, Direction::Output];
+/// A direction, as fields and commands call it.
+pub(crate) fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Rx => "input",
+        Direction::Tx => "output",
+    }
 }
 
 impl AclInterface {
+    /// The object that there shall be: none without lists.
+    pub(crate) fn wanted(self) -> Option<AclInterface> {
+        Some(self).filter(|at| !at.input.is_empty() || !at.output.is_empty())
+    }
     /// The lists of a direction.
     pub fn lists(&self, direction: Direction) -> &[AclNumber] {
         match direction {
-            Direction::Input => &self.input,
-            Direction::Output => &self.output,
+            Direction::Rx => &self.input,
+            Direction::Tx => &self.output,
         }
     }
     /// The same, to be changed.
     pub fn lists_mut(&mut self, direction: Direction) -> &mut Vec<AclNumber> {
         match direction {
-            Direction::Input => &mut self.input,
-            Direction::Output => &mut self.output,
+            Direction::Rx => &mut self.input,
+            Direction::Tx => &mut self.output,
         }
     }
 }
-
-/// The nodes of each direction, and the arcs that they are features of.
-pub const NODES: [[(&str, &str); 3]; 2] = [
-    [("ip4-unicast", "acl-input-ip4"), ("ip6-unicast", "acl-input-ip6"), ("l2-input", "acl-input-l2")],
-    [("ip4-output", "acl-output-ip4"), ("ip6-output", "acl-output-ip6"), ("l2-output", "acl-output-l2")],
-];
 
 /// Lists of one direction of an interface at most: VPP's messages count no more of both.
 const LISTS_MAX: usize = 255;
 
-/// The numbers of lists by interface.
-pub type Attached = Paged<Arc<[u32]>>;
+/// A node's place, and by which name VPP's clients look for what it denied.
+const fn checks<L: Look>(direction: Direction, arc: &'static str) -> FeatureNode {
+    let (node, known) = (L::NODES[direction as usize], L::KNOWN[direction as usize]);
+    let place = FeatureSpec::new(arc, node, Phase::Filter);
+    FeatureNode::new(direction, place).known_as(known).also_called(&[("denied", "ACL deny packets")])
+}
 
-/// Those of both directions.
-pub(crate) struct AttachedLists([ByInterface<Arc<[u32]>>; 2]);
-
-impl AttachedLists {
-    pub fn new(domain: &Domain) -> AttachedLists {
-        AttachedLists([(); 2].map(|()| ByInterface::new(domain)))
+impl InterfaceFeature for AclInterface {
+    type Word = Arc<[u32]>;
+    const NODES: &'static [FeatureNode] = &[
+        checks::<Routed<V4>>(Direction::Rx, "ip4-unicast"),
+        checks::<Routed<V6>>(Direction::Rx, "ip6-unicast"),
+        checks::<Bridged>(Direction::Rx, "l2-input"),
+        checks::<Routed<V4>>(Direction::Tx, "ip4-output"),
+        checks::<Routed<V6>>(Direction::Tx, "ip6-output"),
+        checks::<Bridged>(Direction::Tx, "l2-output"),
+    ];
+    fn enables(&self, node: &FeatureNode) -> bool {
+        !self.lists(node.direction).is_empty()
     }
-    /// What workers read.
-    pub fn of(&self, direction: Direction) -> Snapshot<Attached> {
-        self.0[direction as usize].snapshot()
+    fn word(&self, _: &Control, direction: Direction) -> Result<Arc<[u32]>, ObjectError> {
+        Ok(self.lists(direction).iter().map(|list| list.0).collect())
     }
-    /// The lists of an interface.
-    pub fn at(&self, direction: Direction, interface: InterfaceId) -> &[u32] {
-        self.0[direction as usize].at(interface)
+    fn check(&self) -> Result<(), ObjectError> {
+        for direction in Direction::ALL {
+            let lists = self.lists(direction);
+            let wrong = |what: String, remedy: &str| Err(ObjectError::field(word(direction), what).remedy(remedy));
+            if lists.len() > LISTS_MAX {
+                return wrong(format!("there are {} lists", lists.len()), "give at most 255");
+            }
+            if let Some((_, twice)) = lists.iter().enumerate().find(|(place, list)| lists[..*place].contains(list)) {
+                return wrong(format!("list {} is there twice", twice.0), "give it once");
+            }
+        }
+        Ok(())
     }
-    fn set(&mut self, direction: Direction, interface: InterfaceId, lists: &[AclNumber]) {
-        self.0[direction as usize].set(interface, lists.iter().map(|list| list.0).collect());
+    fn decider(control: &Control, node: &FeatureNode, record: &Record) -> Option<String> {
+        let looks = [Routed::<V4>::look(), Routed::<V6>::look(), Bridged::look()];
+        let (_, fields) = looks.into_iter().find(|(nodes, _)| nodes.contains(&node.spec.node))?;
+        let fields = fields(&record.bytes, node.direction).ok().flatten();
+        Some(rule_of(control, node.direction, record, fields))
     }
 }
 
-/// What holds of an interface's lists by themselves.
-pub(crate) fn check(at: &AclInterface) -> Result<(), ObjectError> {
-    for direction in Direction::ALL {
-        let lists = at.lists(direction);
-        let wrong = |what: String, remedy: &str| Err(ObjectError::field(direction.to_string(), what).remedy(remedy));
-        if lists.len() > LISTS_MAX {
-            return wrong(format!("there are {} lists", lists.len()), "give at most 255");
-        }
-        if let Some((_, twice)) = lists.iter().enumerate().find(|(place, list)| lists[..*place].contains(list)) {
-            return wrong(format!("list {} is there twice", twice.0), "give it once");
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, AclInterface>) -> Result<(), ObjectError> {
-    let (at, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    let id = control.room::<Interfaces>().id_of(&at.interface.0)?;
-    for direction in Direction::ALL {
-        let lists = if is_wanted { at.lists(direction) } else { &[] };
-        // What is checked is said before the check begins, and after it has ended.
-        if !lists.is_empty() {
-            control.room_mut::<AttachedLists>().set(direction, id, lists);
-        }
-        let mut dataplane = control.room_mut::<Dataplane>();
-        for (arc, node) in NODES[direction as usize] {
-            let enabled = dataplane.enable(arc, node, id.0, !lists.is_empty());
-            enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
-        }
-        drop(dataplane);
-        if lists.is_empty() {
-            control.room_mut::<AttachedLists>().set(direction, id, lists);
-        }
-    }
-    Ok(())
+/// The rule that a packet meets first, of the lists of an interface; or that interface, if it meets none.
+fn rule_of(control: &Control, direction: Direction, record: &Record, fields: Option<Fields>) -> String {
+    let (lists, attached) = (control.room::<Acls>(), control.room::<Words<AclInterface>>());
+    let interface = direction.interface(record);
+    let fields = fields.map(|fields| fields.or(record.note.map(Upper::of_note)));
+    let first = attached.at(direction, interface).iter().find_map(|list| {
+        let rules = &lists.current().get(*list as usize)?.as_ref()?.rules;
+        let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;
+        Some(format!("acls {list}, rules[{rule}]"))
+    });
+    let none = || format!("acl-interfaces {}, none of its rules", control.room::<Interfaces>().name(interface));
+    first.unwrap_or_else(none)
 }

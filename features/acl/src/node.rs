@@ -5,17 +5,18 @@
 //! frames pass that carry neither IPv4 nor IPv6.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask, Mask8, PacketLanes, Quarters, Snapshot, Stage, Windows,
-    arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask, Mask8, PacketLanes, Paged, Quarters, Snapshot, Stage,
+    Windows, arcs, unlikely,
 };
+use quiver_interface::Direction;
 use quiver_ip::family::BACK;
 use quiver_ip::upper::Upper;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, V4, V6};
 
 use crate::config::Lists;
-use crate::interface::{Attached, Direction, NODES};
 use crate::lanes::{FieldLanes, List, Ruled};
 use crate::rule::{Action, Fields, decide};
 
@@ -27,16 +28,15 @@ arcs! {
     }
 }
 
-/// By which VPP's clients look for what was denied.
-pub(crate) const KNOWN: [[&str; 3]; 2] = [
-    ["acl-plugin-in-ip4-fa", "acl-plugin-in-ip6-fa", "acl-plugin-in-ip4-l2"],
-    ["acl-plugin-out-ip4-fa", "acl-plugin-out-ip6-fa", "acl-plugin-out-ip4-l2"],
-];
+/// The numbers of lists by interface.
+pub type Attached = Paged<Arc<[u32]>>;
 
 /// Which part of packets a node looks at.
 pub trait Look: Clone + Send + 'static {
-    /// Its place among [`NODES`].
-    const PLACE: usize;
+    /// The nodes for received and for sent packets.
+    const NODES: [&'static str; 2];
+    /// The names by which VPP's clients look for what they denied.
+    const KNOWN: [&'static str; 2];
     /// Where windows begin before what interfaces receive; what they send begins with the link's header, as windows do.
     const BACK: u32;
     /// The bytes of the window that it takes.
@@ -44,10 +44,17 @@ pub trait Look: Clone + Send + 'static {
     /// A packet's fields, from where the node's packets of this direction begin. An error if it has none but should, None where it
     /// is none of ours.
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable>;
+    /// Its nodes, and how they find fields.
+    fn look() -> ([&'static str; 2], FindFields) {
+        (Self::NODES, Self::fields)
+    }
     /// Asks lists about the packets of `those`, whose length counts from the window's start. Returns those that pass, and those of which
     /// the windows do not say enough.
     fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2];
 }
+
+/// See [`Look::fields`].
+pub type FindFields = fn(&[u8], Direction) -> Result<Option<Fields>, Unreadable>;
 
 /// A packet that is cut off before its fields end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +108,18 @@ pub struct Routed<F>(PhantomData<F>);
 pub struct Bridged;
 
 impl<F: Ruled> Look for Routed<F> {
-    const PLACE: usize = if F::VERSION == V6::VERSION { 1 } else { 0 };
+    const NODES: [&'static str; 2] = match F::VERSION {
+        V6::VERSION => ["acl-input-ip6", "acl-output-ip6"],
+        _ => ["acl-input-ip4", "acl-output-ip4"],
+    };
+    const KNOWN: [&'static str; 2] = match F::VERSION {
+        V6::VERSION => ["acl-plugin-in-ip6-fa", "acl-plugin-out-ip6-fa"],
+        _ => ["acl-plugin-in-ip4-fa", "acl-plugin-out-ip4-fa"],
+    };
     const BACK: u32 = BACK;
     const READS: Quarters = quiver_ip::upper::reads::<F>();
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable> {
-        let start = if direction == Direction::Output { BACK as usize } else { 0 };
+        let start = if direction == Direction::Tx { BACK as usize } else { 0 };
         let packet = packet.get(start..).ok_or(Unreadable)?;
         Fields::of::<F>(packet).map(Some).ok_or(Unreadable)
     }
@@ -119,7 +133,8 @@ impl<F: Ruled> Look for Routed<F> {
 const ETHERTYPE: usize = 12;
 
 impl Look for Bridged {
-    const PLACE: usize = 2;
+    const NODES: [&'static str; 2] = ["acl-input-l2", "acl-output-l2"];
+    const KNOWN: [&'static str; 2] = ["acl-plugin-in-ip4-l2", "acl-plugin-out-ip4-l2"];
     const BACK: u32 = 0;
     const READS: Quarters = Quarters::ALL;
     fn fields(frame: &[u8], _: Direction) -> Result<Option<Fields>, Unreadable> {
@@ -169,11 +184,11 @@ impl<L: Look, const SENT: bool> Check<L, SENT> {
     pub fn new(attached: Snapshot<Attached>, lists: Snapshot<Lists>) -> Check<L, SENT> {
         Check { attached, lists, look: PhantomData }
     }
-    const DIRECTION: Direction = if SENT { Direction::Output } else { Direction::Input };
+    const DIRECTION: Direction = if SENT { Direction::Tx } else { Direction::Rx };
 }
 
 impl<L: Look, const SENT: bool> Stage for Check<L, SENT> {
-    const NAME: &'static str = NODES[SENT as usize][L::PLACE].1;
+    const NAME: &'static str = L::NODES[SENT as usize];
     const ARCS: &'static [ArcSpec] = Next::ARCS;
     type Body<'f> = CheckBody<'f, L, SENT>;
     #[inline(always)]

@@ -109,11 +109,7 @@ fn apply(control: &Control, change: Change<'_, CastCounters>) -> Result<(), Obje
 
 /// Has an interface's frames counted apart, or not.
 pub(crate) fn put(control: &Control, interface: InterfaceName, on: bool) -> Result<(), ObjectError> {
-    match (on, control.objects().get::<CastCounters>(&interface).is_some()) {
-        (true, _) => control.put(CastCounters { interface }),
-        (false, true) => control.delete::<CastCounters>(&interface),
-        (false, false) => Ok(()),
-    }
+    control.assign(&interface.clone(), on.then_some(CastCounters { interface }))
 }
 
 fn set(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

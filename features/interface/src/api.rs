@@ -3,12 +3,13 @@
 //! - [`details`]: what there is to know of an interface; rooms [`add`](details::add) what only they know.
 //! - `settings`: what the commands of the room do; `queues`: receive and transmit queues; `events`: changes as they happen;
 //!   `speed`: what a link's speed can be set to.
-//! - [`find`]: the interface that a message names.
+//! - [`find`]: the interface that a message names. [`dump`]: what a dump of features says of it, or of all.
 
-use quiver_compat::types::InterfaceIndex;
+use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Refusal, Retval};
 use quiver_control::Control;
 
+use crate::feature::{Direction, FeatureKey, InterfaceFeature};
 use crate::interfaces::{Interface, InterfaceId, Interfaces};
 use crate::settings::InterfaceName;
 
@@ -51,6 +52,40 @@ pub fn find(control: &Control, index: InterfaceIndex) -> Result<Interface, Refus
 /// The same, as objects name it.
 pub fn name(control: &Control, index: InterfaceIndex) -> Result<InterfaceName, Refusal> {
     Ok(InterfaceName(find(control, index)?.name))
+}
+
+/// All interfaces, as a dump asks for them.
+pub const ALL: InterfaceIndex = InterfaceIndex(NONE);
+
+/// The interfaces that a dump asks for: all if its field is all ones, or else the one of this number, if there is one.
+pub fn wanted(control: &Control, index: InterfaceIndex) -> Vec<(InterfaceId, InterfaceName)> {
+    let interfaces = control.room::<Interfaces>();
+    let named = |interface: &Interface| (interface.id, InterfaceName(interface.name.clone()));
+    match index.0 {
+        NONE => interfaces.iter().map(named).collect(),
+        one => interfaces.get(InterfaceId(one)).map(named).into_iter().collect(),
+    }
+}
+
+/// Answers a dump: with the details of one interface, or with those of all in the order of their numbers.
+pub fn dump<D, I: IntoIterator<Item = D>>(
+    control: &Control,
+    index: InterfaceIndex,
+    details: impl Fn(InterfaceId, InterfaceName) -> I,
+) -> Vec<D> {
+    wanted(control, index).into_iter().flat_map(|(id, name)| details(id, name)).collect()
+}
+
+/// The details of a feature's objects at an interface: of that of received packets first, and once if it is that of sent ones, too.
+pub fn details_at<T: InterfaceFeature, D>(
+    control: &Control,
+    (id, interface): (InterfaceId, &InterfaceName),
+    details: impl Fn(&Control, InterfaceId, &T) -> D,
+) -> Vec<D> {
+    let mut keys = Direction::ALL.map(|direction| T::Key::at(interface.clone(), direction)).to_vec();
+    keys.dedup();
+    let objects = keys.iter().filter_map(|key| control.objects().get::<T>(key));
+    objects.map(|object| details(control, id, &object)).collect()
 }
 
 /// A field whose value is too much.

@@ -27,9 +27,14 @@ impl<T: Clone + Default + Send + Sync + 'static> ByInterface<T> {
     }
     /// Gives an interface another one.
     pub fn set(&mut self, interface: InterfaceId, value: T) {
+        self.replace(interface, value);
+    }
+    /// The same; returns the one that it had.
+    pub fn replace(&mut self, interface: InterfaceId, value: T) -> T {
         let mut values = self.published.current().clone();
-        *values.get_mut(interface.index()) = value;
+        let old = std::mem::replace(values.get_mut(interface.index()), value);
         self.published.publish(values);
+        old
     }
 }
 
@@ -40,7 +45,8 @@ mod tests {
     #[test]
     fn others_keep_the_default_value() {
         let mut values = ByInterface::new(&Domain::new());
-        values.set(InterfaceId(2), 1);
+        values.set(InterfaceId(2), 7);
+        assert_eq!(values.replace(InterfaceId(2), 1), 7);
         assert_eq!([0, 1, 2, 3, 70_000].map(|interface| *values.at(InterfaceId(interface))), [0, 0, 1, 0, 0]);
     }
 }

@@ -7,10 +7,11 @@ use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, NodeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 
 /// The object of the configuration, or what was learned, by which a node chose the arc of a packet; None where the packet
 /// itself decides.
-pub type Decider = fn(&Control, &Record) -> Option<String>;
+pub type Decider = Rc<dyn Fn(&Control, &Record) -> Option<String>>;
 
 /// Why no object decides that a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +51,9 @@ fn node_of(control: &Control, node: &str) -> NodeId {
 ///
 /// # Panics
 /// If there is no node of this name: a programming error, named.
-pub fn decides(control: &Control, node: &'static str, decider: Decider) {
+pub fn decides(control: &Control, node: &'static str, decider: impl Fn(&Control, &Record) -> Option<String> + 'static) {
     let id = node_of(control, node);
-    control.room_mut::<Deciders>().objects.insert(id, decider);
+    control.room_mut::<Deciders>().objects.insert(id, Rc::new(decider));
 }
 
 /// Says of some arcs of a node, by their names, why no object decides that a packet takes them. Whatever else answers for the
@@ -77,7 +78,7 @@ pub fn decided_by(control: &Control, record: &Record) -> Option<String> {
     let decider = {
         let deciders = control.room::<Deciders>();
         let is_undecided = record.arc.is_some_and(|arc| deciders.undecided.contains_key(&(record.node, arc)));
-        deciders.objects.get(&record.node).copied().filter(|_| !is_undecided)?
+        deciders.objects.get(&record.node).filter(|_| !is_undecided)?.clone()
     };
     decider(control, record)
 }

@@ -6,6 +6,7 @@
 //! - [`events`]: how control's tasks learn that workers have something for them.
 //! - [`remarks`]: packets with which something was odd, counted by interfaces.
 //! - [`by_interface`]: what rooms keep of each interface for workers.
+//! - [`feature`]: features of interfaces, declared by their config objects.
 //! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
 //! - [`restoring`]: what the whole interface received of which a part has what is left.
 //! - `set` and `show`: the commands; `speed`: those about the speed of a link.
@@ -20,7 +21,11 @@ extern crate self as quiver_interface;
 pub mod api;
 pub mod by_interface;
 pub mod deciding;
+#[cfg(test)]
+#[path = "../tests/dummies/mod.rs"]
+mod dummies;
 pub mod events;
+pub mod feature;
 pub mod interfaces;
 pub mod queues;
 pub mod remarks;
@@ -34,6 +39,7 @@ mod statistics;
 pub use by_interface::ByInterface;
 pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
+pub use feature::{Direction, FeatureNode, InterfaceFeature, Words};
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, TunnelTo, create, remove, set_link,
     set_peer, set_point_to_point, set_speed, set_tunnel, tell, watch,

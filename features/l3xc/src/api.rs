@@ -3,13 +3,13 @@
 use quiver_compat::types::{FibPath, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::Control;
-use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_interface::api::{details_at, dump, name};
+use quiver_interface::{InterfaceId, InterfaceName};
 use quiver_ip::Ip;
 use quiver_ip::api::{by_family, configured, known};
 use quiver_wire::{V4, V6};
 
-use crate::config::{Connected, CrossConnects, L3CrossConnect};
+use crate::config::{Connected, L3CrossConnect, group_of};
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "l3xc", (1, 0, 1), |file| {
@@ -22,9 +22,10 @@ pub(crate) fn register(control: &Control) {
             by_family!(is_ip6, delete(control, &interface))
         });
         file.dump(|control, request: L3xcDump| {
-            let mut all = dump::<V4>(control, request.sw_if_index);
-            all.extend(dump::<V6>(control, request.sw_if_index));
-            all
+            let of = request.sw_if_index;
+            let mut all = dump(control, of, |id, name| details_at(control, (id, &name), details::<V4>));
+            all.extend(dump(control, of, |id, name| details_at(control, (id, &name), details::<V6>)));
+            all.into_iter().flatten()
         });
     });
 }
@@ -101,17 +102,11 @@ fn delete<F: Connected>(control: &Control, interface: &InterfaceName) -> Result<
     Ok(control.delete::<L3CrossConnect<F>>(interface)?)
 }
 
-fn dump<F: Connected>(control: &Control, wanted: InterfaceIndex) -> Vec<L3xcDetails> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    let room = control.room::<CrossConnects<F>>();
-    let is_wanted = |id: &InterfaceId| wanted.0 == NONE || wanted == (*id).into();
-    let ids = interfaces.iter().map(|interface| interface.id).filter(is_wanted);
-    let details = |id: InterfaceId| {
-        let group = ip.fib.groups.get(room.group(id)?)?;
-        let paths = group.paths.iter().map(known).collect();
-        Some(L3xcDetails { l3xc: L3xc { sw_if_index: id.into(), is_ip6: F::VERSION == 6, paths } })
-    };
-    ids.filter_map(details).collect()
+fn details<F: Connected>(control: &Control, id: InterfaceId, connect: &L3CrossConnect<F>) -> Option<L3xcDetails> {
+    let ip = control.room::<Ip<F>>();
+    let group = ip.fib.groups.get(group_of::<F>(control, &connect.interface))?;
+    let paths = group.paths.iter().map(known).collect();
+    Some(L3xcDetails { l3xc: L3xc { sw_if_index: id.into(), is_ip6: F::VERSION == 6, paths } })
 }
 
 #[cfg(test)]

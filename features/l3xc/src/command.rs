@@ -11,7 +11,7 @@ use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{V4, V6};
 use serde_json::{Value, json};
 
-use crate::config::{Connected, CrossConnects, L3CrossConnect};
+use crate::config::{Connected, L3CrossConnect, group_of};
 
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control, "[ip4]");
@@ -54,10 +54,9 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
 
 fn show_family<F: Connected>(control: &Control, text: &mut String, list: &mut Vec<Value>) {
     let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    let room = control.room::<CrossConnects<F>>();
     for connect in control.objects().all::<L3CrossConnect<F>>() {
-        let group = interfaces.id_of(&connect.interface.0).ok().and_then(|id| room.group(id));
-        let Some(group) = group.and_then(|group| ip.fib.groups.get(group)) else { continue };
+        let group = group_of::<F>(control, &connect.interface);
+        let Some(group) = ip.fib.groups.get(group) else { continue };
         // A text that is a String takes everything.
         let _ = write!(text, "{}\n  {}\n{}", connect.interface, F::NAME, forwarding(&ip.fib, &interfaces, group));
         let buckets = forwarding_json(&ip.fib, &interfaces, group);

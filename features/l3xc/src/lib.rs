@@ -11,15 +11,15 @@ pub mod node;
 
 pub use config::L3CrossConnect;
 
-use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase, Stage};
-use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
+use quiver_control::Control;
+use quiver_engine::{DataplaneError, NodeSpec};
+use quiver_interface::{Direction, Undecided, Words, feature, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 use std::marker::PhantomData;
 
-use crate::config::{Connected, CrossConnects};
+use crate::config::Connected;
 use crate::node::L3Xc;
 
 /// Registers the room. IP is registered before.
@@ -32,23 +32,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError> {
-    let room = {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let room = CrossConnects::<F>::new(dataplane.domain());
-        let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-        let stage = L3Xc { groups: room.groups(), rows, family: PhantomData::<F> };
-        let graph = dataplane.blueprint();
-        graph.node(NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>))?;
-        graph.feature(FeatureSpec::new(F::NAMES.unicast, L3Xc::<F>::NAME, Phase::Forward))?;
-        room
-    };
-    decides(control, L3Xc::<F>::NAME, |control, record| {
-        let interface = InterfaceId(record.rx);
-        control.room::<CrossConnects<F>>().group(interface)?;
-        Some(format!("{} {}", F::KIND, control.room::<Interfaces>().name(interface)))
-    });
-    undecided(control, L3Xc::<F>::NAME, Undecided::Packet, &["link-layer-broadcast"]);
-    control.insert_room(room);
-    control.objects().add(Kind::new(config::apply::<F>).check(config::check::<F>));
+    let words = Words::new(control);
+    let rows = control.room::<Ip<F>>().fib.groups.snapshot();
+    let stage = L3Xc { groups: words.of(Direction::Rx), rows, family: PhantomData::<F> };
+    let node = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);
+    feature::register::<L3CrossConnect<F>>(control, words, [node])?;
+    undecided(control, F::NODE, Undecided::Packet, &["link-layer-broadcast"]);
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, flags};
 use quiver_control::Control;
-use quiver_interface::api::{find, name};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_interface::InterfaceName;
+use quiver_interface::api::{dump, find, name};
 use quiver_wire::{V4, V6};
 
 use crate::config::{Clamped, Mss, MssClamp, Side};
@@ -78,8 +78,8 @@ fn set(control: &Control, request: MssClampEnableDisable) -> Result<(), Refusal>
     // Both are read before the first is done.
     let ip4 = wanted::<V4>(&interface, request.ipv4_mss, request.ipv4_direction)?;
     let ip6 = wanted::<V6>(&interface, request.ipv6_mss, request.ipv6_direction)?;
-    put(control, &interface, ip4)?;
-    put(control, &interface, ip6)
+    control.assign(&interface, ip4)?;
+    Ok(control.assign(&interface, ip6)?)
 }
 
 fn wanted<F: Clamped>(interface: &InterfaceName, mss: u16, dir: MssClampDir) -> Result<Option<MssClamp<F>>, Refusal> {
@@ -95,33 +95,20 @@ fn wanted<F: Clamped>(interface: &InterfaceName, mss: u16, dir: MssClampDir) -> 
     Ok(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData }))
 }
 
-fn put<F: Clamped>(control: &Control, interface: &InterfaceName, clamp: Option<MssClamp<F>>) -> Result<(), Refusal> {
-    match clamp {
-        Some(clamp) => Ok(control.put(clamp)?),
-        None if control.objects().get::<MssClamp<F>>(interface).is_some() => {
-            Ok(control.delete::<MssClamp<F>>(interface)?)
-        }
-        None => Ok(()),
-    }
-}
-
 fn get(control: &Control, request: MssClampGet) -> Result<(Vec<MssClampDetails>, MssClampGetReply), Refusal> {
-    let ids: Vec<_> = match request.sw_if_index {
-        InterfaceIndex(NONE) => control.room::<Interfaces>().iter().map(|interface| interface.id).collect(),
-        index => vec![find(control, index)?.id],
-    };
-    let details = ids.into_iter().filter_map(|id| details(control, id.into())).collect();
-    Ok((details, MssClampGetReply::default()))
-}
-
-fn details(control: &Control, sw_if_index: InterfaceIndex) -> Option<MssClampDetails> {
-    let interface = name(control, sw_if_index).ok()?;
-    let (ip4, ip6) = (known::<V4>(control, &interface), known::<V6>(control, &interface));
-    if ip4.is_none() && ip6.is_none() {
-        return None;
+    if request.sw_if_index.0 != NONE {
+        find(control, request.sw_if_index)?;
     }
-    let ((ipv4_mss, ipv4_direction), (ipv6_mss, ipv6_direction)) = (ip4.unwrap_or_default(), ip6.unwrap_or_default());
-    Some(MssClampDetails { sw_if_index, ipv4_mss, ipv6_mss, ipv4_direction, ipv6_direction })
+    let all = dump(control, request.sw_if_index, |id, interface| {
+        let (ip4, ip6) = (known::<V4>(control, &interface), known::<V6>(control, &interface));
+        let is_known = ip4.is_some() || ip6.is_some();
+        let ((ipv4_mss, ipv4_direction), (ipv6_mss, ipv6_direction)) =
+            (ip4.unwrap_or_default(), ip6.unwrap_or_default());
+        let sw_if_index = id.into();
+        let details = MssClampDetails { sw_if_index, ipv4_mss, ipv6_mss, ipv4_direction, ipv6_direction };
+        is_known.then_some(details)
+    });
+    Ok((all, MssClampGetReply::default()))
 }
 
 fn known<F: Clamped>(control: &Control, interface: &InterfaceName) -> Option<(u16, MssClampDir)> {

@@ -66,16 +66,9 @@ fn wanted<F: Clamped>(interface: &InterfaceName, given: &Matches) -> Result<Chan
     Ok(Some(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData })))
 }
 
+/// As VPP: what is disabled may be disabled.
 fn set_family<F: Clamped>(control: &Control, interface: &InterfaceName, change: Change<F>) -> Result<(), CommandError> {
-    match change {
-        Some(Some(clamp)) => control.put(clamp)?,
-        // As VPP: what is disabled may be disabled.
-        Some(None) if control.objects().get::<MssClamp<F>>(interface).is_some() => {
-            control.delete::<MssClamp<F>>(interface)?;
-        }
-        _ => {}
-    }
-    Ok(())
+    Ok(change.map_or(Ok(()), |clamp| control.assign(interface, clamp))?)
 }
 
 fn show_clamps(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

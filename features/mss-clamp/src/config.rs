@@ -2,32 +2,21 @@
 
 use std::marker::PhantomData;
 
-use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Paged, Snapshot};
-use quiver_interface::{ByInterface, InterfaceName, Interfaces};
+use quiver_control::{Control, Object, ObjectError};
+use quiver_engine::{FeatureSpec, Phase};
+use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName};
 use quiver_ip::Family;
-use quiver_wire::{V4, V6};
 
-/// A family whose connections can be clamped.
-pub trait Clamped: Family {
-    /// The kind of the clamps.
-    const KIND: &'static str;
-    /// The node for what is received.
-    const IN: &'static str;
-    /// The node for what is sent.
-    const OUT: &'static str;
-}
-
-impl Clamped for V4 {
-    const KIND: &'static str = "mss-clamps";
-    const IN: &'static str = "tcp-mss-clamping-ip4-in";
-    const OUT: &'static str = "tcp-mss-clamping-ip4-out";
-}
-
-impl Clamped for V6 {
-    const KIND: &'static str = "ip6-mss-clamps";
-    const IN: &'static str = "tcp-mss-clamping-ip6-in";
-    const OUT: &'static str = "tcp-mss-clamping-ip6-out";
+quiver_ip::of_families! {
+    /// A family whose connections can be clamped.
+    pub trait Clamped: Family {
+        /// The kind of the clamps.
+        const KIND: &'static str = "mss-clamps", "ip6-mss-clamps";
+        /// The node for what is received.
+        const IN: &'static str = "tcp-mss-clamping-ip4-in", "tcp-mss-clamping-ip6-in";
+        /// The node for what is sent.
+        const OUT: &'static str = "tcp-mss-clamping-ip4-out", "tcp-mss-clamping-ip6-out";
+    }
 }
 
 quiver_control::choice! {
@@ -40,13 +29,6 @@ quiver_control::choice! {
         /// All of them.
         Both = "both",
     } as "mss-clamp-side", "rx, tx or both";
-}
-
-impl Side {
-    /// Whether received and sent packets are meant.
-    fn sides(self) -> [bool; 2] {
-        [self != Side::Tx, self != Side::Rx]
-    }
 }
 
 quiver_control::number! {
@@ -71,33 +53,24 @@ pub struct MssClamp<F: Clamped> {
     pub family: PhantomData<F>,
 }
 
-/// The largest sizes by interface, as workers read them: 0 where there is no limit.
-pub(crate) struct Clamps<F: Clamped> {
-    largest: ByInterface<u16>,
-    family: PhantomData<F>,
+/// A node's place, and what VPP's clients know the count of its segments by.
+const fn feature(direction: Direction, arc: &'static str, node: &'static str) -> FeatureNode {
+    let spec = FeatureSpec::new(arc, node, Phase::Translate);
+    FeatureNode::new(direction, spec).also_called(&[("clamped", "clamped")])
 }
 
-impl<F: Clamped> Clamps<F> {
-    pub fn new(domain: &Domain) -> Clamps<F> {
-        Clamps { largest: ByInterface::new(domain), family: PhantomData }
+impl<F: Clamped> InterfaceFeature for MssClamp<F> {
+    /// The largest size; 0 where there is no limit.
+    type Word = u16;
+    const NODES: &'static [FeatureNode] =
+        &[feature(Direction::Rx, F::NAMES.unicast, F::IN), feature(Direction::Tx, F::NAMES.output, F::OUT)];
+    fn enables(&self, node: &FeatureNode) -> bool {
+        match node.direction {
+            Direction::Rx => self.side != Side::Tx,
+            Direction::Tx => self.side != Side::Rx,
+        }
     }
-    pub fn largest(&self) -> Snapshot<Paged<u16>> {
-        self.largest.snapshot()
+    fn word(&self, _: &Control, _: Direction) -> Result<u16, ObjectError> {
+        Ok(self.mss.get())
     }
-}
-
-pub(crate) fn apply<F: Clamped>(control: &Control, change: Change<'_, MssClamp<F>>) -> Result<(), ObjectError> {
-    let (clamp, on) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    let id = control.room::<Interfaces>().id_of(&clamp.interface.0)?;
-    control.room_mut::<Clamps<F>>().largest.set(id, if on { clamp.mss.get() } else { 0 });
-    let mut dataplane = control.room_mut::<Dataplane>();
-    let [rx, tx] = clamp.side.sides();
-    for (arc, node, wanted) in [(F::NAMES.unicast, F::IN, rx), (F::NAMES.output, F::OUT, tx)] {
-        let enabled = dataplane.enable(arc, node, id.0, on && wanted);
-        enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
-    }
-    Ok(())
 }

@@ -14,14 +14,14 @@ pub mod segment;
 
 pub use config::{Mss, MssClamp, Side};
 
-use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
-use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_control::Control;
+use quiver_engine::{DataplaneError, NodeSpec};
+use quiver_interface::{Direction, Words, feature};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
-use crate::config::{Clamped, Clamps};
-use crate::node::{Clamp, Next};
+use crate::config::Clamped;
+use crate::node::Clamp;
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -33,32 +33,10 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> {
-    let room = {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let room = Clamps::<F>::new(dataplane.domain());
-        let (input, output) = (Clamp::<F, false>::new(room.largest()), Clamp::<F, true>::new(room.largest()));
-        let input = NodeSpec::stage(move |_| input.clone()).describe(describe::<F>);
-        add::<F>(&mut dataplane, input, F::NAMES.unicast)?;
-        add::<F>(&mut dataplane, NodeSpec::stage(move |_| output.clone()), F::NAMES.output)?;
-        room
-    };
-    decides(control, F::IN, |control, record| clamp_of::<F>(control, record.rx));
-    decides(control, F::OUT, |control, record| clamp_of::<F>(control, record.tx));
-    control.insert_room(room);
-    control.objects().add(Kind::new(config::apply::<F>));
-    Ok(())
-}
-
-/// Adds a node, a feature of an arc.
-fn add<F: Clamped>(dataplane: &mut Dataplane, spec: NodeSpec, arc: &'static str) -> Result<(), DataplaneError> {
-    let (graph, node) = (dataplane.blueprint(), spec.name());
-    graph.node(spec)?;
-    graph.feature(FeatureSpec::new(arc, node, Phase::Translate))?;
-    let clamped = Next::arcs::<F>()[Next::Clamped as usize].name;
-    dataplane.also_called((node, clamped), &format!("{node}/clamped"))
-}
-
-/// The object that has the largest size of an interface.
-fn clamp_of<F: Clamped>(control: &Control, interface: u32) -> Option<String> {
-    Some(format!("{} {}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface))))
+    let words = Words::new(control);
+    let input = Clamp::<F, false>::new(words.of(Direction::Rx));
+    let output = Clamp::<F, true>::new(words.of(Direction::Tx));
+    let nodes =
+        [NodeSpec::stage(move |_| input.clone()).describe(describe::<F>), NodeSpec::stage(move |_| output.clone())];
+    feature::register::<MssClamp<F>>(control, words, nodes)
 }

@@ -98,11 +98,7 @@ pub(crate) fn put<F: Reassembled>(
         Kinds::Full => wanted.full = on,
         Kinds::Shallow => wanted.shallow = on,
     }
-    match known {
-        None if !on => Ok(()),
-        Some(_) if !wanted.full && !wanted.shallow => control.delete::<Reassembly<F>>(interface),
-        _ => control.put(wanted),
-    }
+    control.assign(interface, Some(wanted).filter(|wanted| wanted.full || wanted.shallow))
 }
 
 fn set<F: Reassembled>(control: &Control, given: &Matches, kind: Kinds) -> Result<Reply, CommandError> {

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use quiver_control::{Change, Control, Object, ObjectError, Signal};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_interface::InterfaceName;
 
 use crate::counted::Counted;
 use crate::family::Reassembled;
@@ -139,7 +139,7 @@ impl<F: Reassembled> Reassemblies<F> {
         self.changed.notify();
     }
     /// Has workers hand parts over to each other, which have the rings for that.
-    fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         for published in self.settings.iter_mut().filter(|published| !published.current().connected) {
             let settings = *published.current();
             published.publish(Settings { connected: true, ..settings });
@@ -180,23 +180,5 @@ pub(crate) fn apply_settings<F: Reassembled>(
         Change::Delete(old) => (old.kind, Settings::standard::<F>(old.kind)),
     };
     control.room_mut::<Reassemblies<F>>().set(kind, settings);
-    Ok(())
-}
-
-pub(crate) fn apply<F: Reassembled>(control: &Control, change: Change<'_, Reassembly<F>>) -> Result<(), ObjectError> {
-    let (wanted, full, shallow) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, new.full, new.shallow),
-        Change::Delete(old) => (old, false, false),
-    };
-    let id = control.room::<Interfaces>().id_of(&wanted.interface.0)?;
-    let mut dataplane = control.room_mut::<Dataplane>();
-    if full || shallow {
-        dataplane.connect_workers();
-        control.room_mut::<Reassemblies<F>>().connect();
-    }
-    for (node, on) in [(F::FULL, full), (F::SHALLOW, shallow)] {
-        let enabled = dataplane.enable(F::NAMES.unicast, node, id.0, on);
-        enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
-    }
     Ok(())
 }

@@ -71,12 +71,7 @@ pub fn set_bypass(
 ) -> Result<(), ObjectError> {
     let key = (interface, tunnels.to_owned());
     let had = control.objects().get::<TunnelBypass>(&key);
-    let was_there = had.is_some();
     let mut bypass = had.as_deref().cloned().unwrap_or_else(|| TunnelBypass::new(key.0.clone(), key.1.clone()));
     *(if is_ip6 { &mut bypass.ip6 } else { &mut bypass.ip4 }) = wanted;
-    match (bypass.ip4 || bypass.ip6, was_there) {
-        (true, _) => control.put(bypass),
-        (false, true) => control.delete::<TunnelBypass>(&key),
-        (false, false) => Ok(()),
-    }
+    control.assign(&key, Some(bypass).filter(|bypass| bypass.ip4 || bypass.ip6))
 }

@@ -3,15 +3,15 @@
 use quiver_compat::types::{AddressFamily, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::Control;
-use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::api::{details_at, dump, name};
+use quiver_interface::{Direction, InterfaceId};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
 use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
 use quiver_wire::{V4, V6};
 
-use crate::config::{Checked, Direction, Mode, ReversePathCheck};
+use crate::config::{Checked, Mode, ReversePathCheck};
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "urpf", (1, 0, 0), |file| {
@@ -21,7 +21,12 @@ pub(crate) fn register(control: &Control) {
             update(control, UrpfUpdateV2 { is_input, mode, af, sw_if_index, table_id: TableId::DEFAULT.0 })
         });
         file.request(update);
-        file.dump(|control, request: UrpfInterfaceDump| dump(control, request.sw_if_index));
+        file.dump(|control, request: UrpfInterfaceDump| {
+            dump(control, request.sw_if_index, |id, name| {
+                let at = (id, &name);
+                [details_at(control, at, details::<V4>), details_at(control, at, details::<V6>)].concat()
+            })
+        });
     });
 }
 
@@ -90,18 +95,11 @@ fn update(control: &Control, request: UrpfUpdateV2) -> Result<(), Refusal> {
 }
 
 fn update_family<F: Checked>(control: &Control, request: &UrpfUpdateV2) -> Result<(), Refusal> {
-    let interface = name(control, request.sw_if_index)?;
-    let direction = if request.is_input { Direction::Rx } else { Direction::Tx };
+    let (interface, direction) = (name(control, request.sw_if_index)?, Direction::received(request.is_input));
     let mode = match request.mode {
         UrpfMode::Loose => Mode::Loose,
         UrpfMode::Strict => Mode::Strict,
-        UrpfMode::Off => {
-            let key = (interface, direction);
-            return match control.objects().get::<ReversePathCheck<F>>(&key) {
-                Some(_) => Ok(control.delete::<ReversePathCheck<F>>(&key)?),
-                None => Ok(()),
-            };
-        }
+        UrpfMode::Off => return Ok(control.assign::<ReversePathCheck<F>>(&(interface, direction), None)?),
     };
     let table = match request.table_id {
         NONE => None,
@@ -113,29 +111,14 @@ fn update_family<F: Checked>(control: &Control, request: &UrpfUpdateV2) -> Resul
     Ok(control.put(ReversePathCheck::<F> { interface, direction, mode, table })?)
 }
 
-fn dump(control: &Control, wanted: InterfaceIndex) -> Vec<UrpfInterfaceDetails> {
-    let all = control.room::<Interfaces>();
-    let ids = all.iter().map(|interface| interface.id).filter(|id| wanted.0 == NONE || wanted == (*id).into());
-    let ids: Vec<InterfaceId> = ids.collect();
-    drop(all);
-    let both = |id| [details::<V4>(control, id), details::<V6>(control, id)];
-    ids.into_iter().flat_map(both).flatten().collect()
-}
-
-fn details<F: Checked>(control: &Control, id: InterfaceId) -> Vec<UrpfInterfaceDetails> {
-    let Ok(interface) = name(control, id.into()) else { return vec![] };
-    let af = if F::VERSION == 6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
-    let details = |direction| {
-        let check = control.objects().get::<ReversePathCheck<F>>(&(interface.clone(), direction))?;
-        let own = || control.room::<Ip<F>>().table_of(id);
-        let mode = match check.mode {
-            Mode::Loose => UrpfMode::Loose,
-            Mode::Strict => UrpfMode::Strict,
-        };
-        let table_id = check.table.map_or_else(own, TableId::from).0;
-        Some(UrpfInterfaceDetails { sw_if_index: id.into(), is_input: direction == Direction::Rx, mode, af, table_id })
+fn details<F: Checked>(control: &Control, id: InterfaceId, check: &ReversePathCheck<F>) -> UrpfInterfaceDetails {
+    let mode = match check.mode {
+        Mode::Loose => UrpfMode::Loose,
+        Mode::Strict => UrpfMode::Strict,
     };
-    Direction::ALL.into_iter().filter_map(details).collect()
+    let af = if F::VERSION == 6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
+    let table_id = check.table.map_or_else(|| control.room::<Ip<F>>().table_of(id), TableId::from).0;
+    UrpfInterfaceDetails { sw_if_index: id.into(), is_input: check.direction == Direction::Rx, mode, af, table_id }
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_interface::api::{ALL, details_at, dump};
+use quiver_interface::{Direction, InterfaceId, InterfaceName};
 use quiver_ip::api::by_family;
 use quiver_ip::objects::TableNumber;
 use quiver_ip::table_word::table;
 use quiver_wire::{V4, V6};
 
-use crate::config::{Checked, Direction, Mode, ReversePathCheck};
+use crate::config::{Checked, Mode, ReversePathCheck};
 
 pub(crate) fn register(control: &Control) {
     let set = "set urpf {(ip4 | ip6) | (rx | tx) | (off | strict | loose) | <interface> | table <table>}";
@@ -27,13 +28,10 @@ fn set_check(control: &Control, given: &Matches) -> Result<Reply, CommandError> 
 
 fn set_family<F: Checked>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let interface: InterfaceName = given.get("interface")?;
-    let direction = if given.has("tx") { Direction::Tx } else { Direction::Rx };
+    let direction = Direction::received(!given.has("tx"));
     if given.has("off") {
-        let key = (interface, direction);
         // As VPP: what is off may be put off.
-        if control.objects().get::<ReversePathCheck<F>>(&key).is_some() {
-            control.delete::<ReversePathCheck<F>>(&key)?;
-        }
+        control.assign::<ReversePathCheck<F>>(&(interface, direction), None)?;
         return Ok(Reply::done());
     }
     let mode = if given.has("loose") { Mode::Loose } else { Mode::Strict };
@@ -44,20 +42,16 @@ fn set_family<F: Checked>(control: &Control, given: &Matches) -> Result<Reply, C
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(["Interface", "Family", "Direction", "Mode", "Table"]);
-    let mut rows = rows::<V4>(control);
-    rows.extend(self::rows::<V6>(control));
-    rows.sort_by_key(|(id, _)| *id);
-    rows.into_iter().for_each(|(_, row)| table.row(row));
+    let rows = dump(control, ALL, |id, name| {
+        let at = (id, &name);
+        [details_at(control, at, row::<V4>), details_at(control, at, row::<V6>)].concat()
+    });
+    rows.into_iter().for_each(|row| table.row(row));
     Ok(table.into())
 }
 
-fn rows<F: Checked>(control: &Control) -> Vec<(Option<u32>, [Cell; 5])> {
-    let interfaces = control.room::<Interfaces>();
-    let row = |check: std::rc::Rc<ReversePathCheck<F>>| {
-        let id = interfaces.id_of(&check.interface.0).ok().map(|id| id.0);
-        let of = check.table.map_or(Cell::from("its own"), |table| Cell::from(u64::from(table.0)));
-        let (direction, mode) = (Cell::of(&check.direction), Cell::of(&check.mode));
-        (id, [Cell::of(&check.interface), Cell::from(F::NAME), direction, mode, of])
-    };
-    control.objects().all::<ReversePathCheck<F>>().into_iter().map(row).collect()
+fn row<F: Checked>(_: &Control, _: InterfaceId, check: &ReversePathCheck<F>) -> [Cell; 5] {
+    let of = check.table.map_or(Cell::from("its own"), |table| Cell::from(u64::from(table.0)));
+    let (direction, mode) = (Cell::of(check.direction), Cell::of(check.mode));
+    [Cell::of(&check.interface), Cell::from(F::NAME), direction, mode, of]
 }

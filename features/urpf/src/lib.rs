@@ -12,23 +12,18 @@ pub mod config;
 pub mod node;
 pub mod ways;
 
-pub use config::{Direction, Mode, ReversePathCheck};
+pub use config::{Mode, ReversePathCheck};
+pub use quiver_interface::Direction;
 
-use quiver_control::{Control, Kind};
-use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
-use quiver_interface::deciding::Decider;
-use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_control::Control;
+use quiver_engine::{DataplaneError, NodeSpec};
+use quiver_interface::{Words, feature};
 use quiver_ip::node::describe;
-use quiver_ip::{Ip, crossing};
 use quiver_wire::{V4, V6};
 
-use crate::config::{Checked, Checks};
-use crate::node::{Next, ReversePath};
+use crate::config::Checked;
+use crate::node::ReversePath;
 use crate::ways::Ways;
-
-/// What VPP's clients know the count of dropped packets by.
-const DROPPED: &str = "uRPF Drop";
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -41,55 +36,18 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 
 /// Registers what a family has.
 fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> {
-    let room = Checks::<F>::new(control.room::<Dataplane>().domain());
-    let ways = |direction| {
-        let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
-        let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
-        let others = (other.fib.groups.snapshot(), other.fib.adjacencies.snapshot());
-        let crossings = (crossing::ways::<F>(control), crossing::ways::<F::Other>(control));
-        Ways { ingress: ip.ingress(), groups, adjacencies, words: room.words(direction), others, crossings }
-    };
-    let (received, sent) = (ways(Direction::Rx), ways(Direction::Tx));
-    add::<F, false, false>(control, &received)?;
-    add::<F, false, true>(control, &received)?;
-    add::<F, true, false>(control, &sent)?;
-    add::<F, true, true>(control, &sent)?;
-    for (direction, decider) in
-        [(Direction::Rx, check_of_received::<F> as Decider), (Direction::Tx, check_of_sent::<F>)]
-    {
-        Mode::ALL.iter().for_each(|mode| decides(control, config::node::<F>(direction, *mode), decider));
-    }
-    control.insert_room(room);
-    control.objects().add(Kind::new(config::apply::<F>));
-    Ok(())
+    let words = Words::new(control);
+    let [received, sent] = Direction::ALL.map(|direction| Ways::<F>::new(control, words.of(direction)));
+    let nodes = [
+        spec::<F, false, false>(&received),
+        spec::<F, false, true>(&received),
+        spec::<F, true, false>(&sent),
+        spec::<F, true, true>(&sent),
+    ];
+    feature::register::<ReversePathCheck<F>>(control, words, nodes)
 }
 
-/// Adds a node.
-fn add<F: Checked, const SENT: bool, const STRICT: bool>(
-    control: &Control,
-    ways: &Ways<F>,
-) -> Result<(), DataplaneError> {
-    let (stage, direction) =
-        (ReversePath::<F, SENT, STRICT>(ways.clone()), if SENT { Direction::Tx } else { Direction::Rx });
-    let spec = NodeSpec::stage(move |_| stage.clone()).describe(node::describer(direction, describe::<F>));
-    let (arc, name) = (config::arc::<F>(direction), spec.name());
-    let mut dataplane = control.room_mut::<Dataplane>();
-    let graph = dataplane.blueprint();
-    graph.node(spec)?;
-    graph.feature(FeatureSpec::new(arc, name, Phase::AntiSpoof))?;
-    let arc = Next::ARCS[Next::NoWayBack as usize].name;
-    dataplane.also_called((name, arc), &format!("{name}/{DROPPED}"))
-}
-
-fn check_of_received<F: Checked>(control: &Control, record: &Record) -> Option<String> {
-    Some(check_of::<F>(control, Direction::Rx, record.rx))
-}
-
-fn check_of_sent<F: Checked>(control: &Control, record: &Record) -> Option<String> {
-    Some(check_of::<F>(control, Direction::Tx, record.tx))
-}
-
-/// The object that has an interface checked.
-fn check_of<F: Checked>(control: &Control, direction: Direction, interface: u32) -> String {
-    format!("{} {} {direction}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface)))
+fn spec<F: Checked, const SENT: bool, const STRICT: bool>(ways: &Ways<F>) -> NodeSpec {
+    let stage = ReversePath::<F, SENT, STRICT>(ways.clone());
+    NodeSpec::stage(move |_| stage.clone()).describe(node::describer(SENT, describe::<F>))
 }

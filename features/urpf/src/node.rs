@@ -10,6 +10,7 @@ use quiver_engine::{
     Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Paged, Quarters, Slots,
     Stage, Windows, arcs,
 };
+use quiver_interface::Direction;
 use quiver_ip::Ingress;
 use quiver_ip::adjacency::{AdjacencyRow, AdjacencyRows, AdjacencyTable};
 use quiver_ip::family::BACK;
@@ -17,7 +18,7 @@ use quiver_ip::fib::rows::{GroupRow, slots};
 use quiver_ip::fib::{Reader, TrieView, View, hop};
 use quiver_ip::ingress::TableView;
 
-use crate::config::{Checked, Direction, Mode, Word, node};
+use crate::config::{Checked, Mode, Word, node};
 use crate::ways::{Leads, Look, Ways, end};
 
 arcs! {
@@ -78,7 +79,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     /// The slot of the table in which ways are looked for.
     #[inline(always)]
     fn slot(&self, interface: u32) -> u32 {
-        self.word(interface).slot().unwrap_or_else(|| self.ingress.word(interface) & 0xffff)
+        self.word(interface).slot.map_or_else(|| self.ingress.word(interface) & 0xffff, u32::from)
     }
     /// The groups that eight senders have in the tables of these slots.
     #[inline(always)]
@@ -114,7 +115,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     ) -> Mask8 {
         let mut still = 0;
         for lane in bad {
-            let is_bad = match self.word(interfaces[lane]).mode() {
+            let is_bad = match self.word(interfaces[lane]).mode {
                 Some(mode) if mode == Self::MODE => true,
                 Some(mode) => !self.leads(groups[lane], (from[lane], interfaces[lane])).are_good(Self::DIRECTION, mode),
                 None => false,
@@ -138,7 +139,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     }
     /// Where all ways of a group lead, for a sender's address and the interface in question.
     fn leads(&self, group: u32, sender: (F::Bits, u32)) -> Leads {
-        Look::new(self.ways, self.ingress, self.guard, sender).group(group)
+        let (address, interface) = sender;
+        Look { ways: self.ways, ingress: self.ingress, guard: self.guard, address, interface }.group(group)
     }
     const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
     const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
@@ -223,8 +225,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
 }
 
 /// What `show trace` says of a packet: its IP header, which on the way out another one stands before.
-pub(crate) fn describer(direction: Direction, describe: fn(&Record) -> String) -> impl Fn(&Record) -> String + 'static {
-    let start = if direction == Direction::Tx { BACK as usize } else { 0 };
+pub(crate) fn describer(sent: bool, describe: fn(&Record) -> String) -> impl Fn(&Record) -> String + 'static {
+    let start = if sent { BACK as usize } else { 0 };
     move |record| {
         let bytes = record.bytes.get(start..).unwrap_or_default().into();
         describe(&Record { bytes, ..record.clone() })

@@ -1,13 +1,15 @@
 //! Where the ways to an address lead: anywhere, and out by an interface.
 
+use quiver_control::Control;
 use quiver_engine::{Guard, Paged, Snapshot};
-use quiver_ip::Ingress;
+use quiver_interface::Direction;
 use quiver_ip::adjacency::AdjacencyTable;
 use quiver_ip::fib::hop::{self, Again};
 use quiver_ip::fib::rows::{BUCKETS, GroupRow, GroupRows};
 use quiver_ip::node::again::LOOKUPS_MAX;
+use quiver_ip::{Ingress, Ip, crossing};
 
-use crate::config::{Checked, Direction, Mode, Word};
+use crate::config::{Checked, Mode, Word};
 
 /// What all the nodes of a direction read.
 #[derive(Clone)]
@@ -24,6 +26,17 @@ pub struct Ways<F: Checked> {
     pub others: (Snapshot<GroupRows>, Snapshot<AdjacencyTable<F::Other>>),
     /// The groups there that next hops of the other family are, by number, and those here that the other has.
     pub crossings: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
+}
+
+impl<F: Checked> Ways<F> {
+    /// Those that there are now, and will be.
+    pub(crate) fn new(control: &Control, words: Snapshot<Paged<Word>>) -> Ways<F> {
+        let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
+        let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
+        let others = (other.fib.groups.snapshot(), other.fib.adjacencies.snapshot());
+        let crossings = (crossing::ways::<F>(control), crossing::ways::<F::Other>(control));
+        Ways { ingress: ip.ingress(), groups, adjacencies, words, others, crossings }
+    }
 }
 
 /// Where the ways to an address lead.
@@ -60,25 +73,19 @@ impl Leads {
 /// One look at all ways there are, after what a frame has read: a route may have been added since it began, and the groups have
 /// grown for it.
 pub struct Look<'f, F: Checked> {
-    ways: &'f Ways<F>,
-    ingress: &'f Ingress<F>,
-    guard: Guard<'f>,
+    /// The ways there are.
+    pub ways: &'f Ways<F>,
+    /// The tables, as the frame reads them.
+    pub ingress: &'f Ingress<F>,
+    /// The frame's.
+    pub guard: Guard<'f>,
     /// The sender.
-    address: F::Bits,
+    pub address: F::Bits,
     /// The interface in question.
-    interface: u32,
+    pub interface: u32,
 }
 
 impl<'f, F: Checked> Look<'f, F> {
-    /// At the ways to `address`, and whether they lead out by `interface`.
-    pub fn new(
-        ways: &'f Ways<F>,
-        ingress: &'f Ingress<F>,
-        guard: Guard<'f>,
-        (address, interface): (F::Bits, u32),
-    ) -> Look<'f, F> {
-        Look { ways, ingress, guard, address, interface }
-    }
     /// Where all ways of a group lead.
     pub fn group(&self, group: u32) -> Leads {
         self.own(group, LOOKUPS_MAX)

@@ -16,6 +16,15 @@ impl Control {
         self.change(vec![Step::new(kind, old, Some(Rc::new(object)))])
     }
 
+    /// Makes `object` run, or without one deletes the one of this key, if it runs.
+    pub fn assign<O: Object>(&self, key: &O::Key, object: Option<O>) -> Result<(), ObjectError> {
+        match object {
+            Some(object) => self.put(object),
+            None if self.objects().get::<O>(key).is_none() => Ok(()),
+            None => self.delete::<O>(key),
+        }
+    }
+
     /// Changes the running object that has the key of `base`; if none runs, creates `base` with the change.
     pub fn edit<O: Object>(&self, base: O, change: impl FnOnce(&mut O)) -> Result<(), ObjectError> {
         let mut object = self.objects().get::<O>(&base.key()).map_or(base, |old| O::clone(&old));

@@ -148,6 +148,15 @@ impl<'a, O> Change<'a, O> {
             (Some(old), None) => Some(Change::Delete(old)),
         }
     }
+
+    /// The object before and after the change, where there is one.
+    pub fn sides(self) -> (Option<&'a O>, Option<&'a O>) {
+        match self {
+            Change::Create(new) => (None, Some(new)),
+            Change::Update { old, new } => (Some(old), Some(new)),
+            Change::Delete(old) => (Some(old), None),
+        }
+    }
 }
 
 /// Why an object was refused: the object, the field, what is wrong and what would be right.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use quiver_acl::interface::Direction;
 use quiver_acl::node::{Bridged, Look, Routed};
 use quiver_acl::{Action, Rule, decide, text};
 use quiver_engine::Level;
+use quiver_interface::Direction;
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
@@ -100,7 +100,7 @@ fn list(text: &str) -> Vec<Rule> {
 
 /// Whether lists let a packet pass, asked by plain code.
 fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8]) -> bool {
-    match L::fields(packet, Direction::Input) {
+    match L::fields(packet, Direction::Rx) {
         Ok(Some(fields)) => lists.iter().find_map(|rules| decide(rules, &fields)) == Some(Action::Permit),
         Ok(None) => true,
         Err(_) => false,

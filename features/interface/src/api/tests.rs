@@ -12,10 +12,7 @@ use super::queues::*;
 use super::settings::*;
 use super::speed::*;
 use super::*;
-use crate::InterfaceSettings;
-
-#[path = "../../tests/dummies/mod.rs"]
-mod dummies;
+use crate::{InterfaceSettings, dummies};
 
 const UP: IfStatusFlags = IfStatusFlags(3);
 const DOWN: IfStatusFlags = IfStatusFlags(0);

@@ -18,6 +18,26 @@ pub(crate) mod flow;
 mod v4;
 mod v6;
 
+/// Declares a trait of the constants in which a room's families differ, and those of IPv4 and IPv6 side by side:
+/// `const NAME: Type = OF_IP4, OF_IP6;`.
+#[macro_export]
+macro_rules! of_families {
+    ($(#[$meta:meta])* $vis:vis trait $name:ident: $base:path {
+        $($(#[$doc:meta])* const $constant:ident: $type:ty = $ip4:expr, $ip6:expr;)+
+    }) => {
+        $(#[$meta])*
+        $vis trait $name: $base {
+            $($(#[$doc])* const $constant: $type;)+
+        }
+        impl $name for quiver_wire::V4 {
+            $(const $constant: $type = $ip4;)+
+        }
+        impl $name for quiver_wire::V6 {
+            $(const $constant: $type = $ip6;)+
+        }
+    };
+}
+
 /// Bytes of a layer 3 stage's window before the IP header.
 pub const BACK: u32 = 14;
 

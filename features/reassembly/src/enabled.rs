@@ -1,0 +1,87 @@
+//! What an object of kind `reassemblies` enables at its interface, and what decides at the nodes.
+
+use quiver_control::{Control, ObjectError};
+use quiver_engine::trace::Record;
+use quiver_engine::{Dataplane, FeatureSpec, Phase};
+use quiver_interface::{Direction, FeatureNode, InterfaceFeature};
+
+use crate::config::{Reassemblies, Reassembly};
+use crate::family::Reassembled;
+use crate::{node, shallow};
+
+/// Reasons of full reassembly, with what VPP's clients know them by.
+pub(crate) const FULL_KNOWN: &[(&str, &str)] = &[
+    ("overlapping-fragments", "reass_overlapping_fragment"),
+    ("too-many-fragments", "reass_fragment_chain_too_long"),
+    ("reassembly-full", "reass_limit_reached"),
+    ("reassembly-timeout", "reass_timeout"),
+    ("no-buffers", "reass_no_buf"),
+    ("bad-fragment-length", "reass_invalid_frag_len"),
+    ("reassembled-too-long", "reass_malformed_packet"),
+];
+
+/// The same of shallow reassembly.
+const SHALLOW_KNOWN: &[(&str, &str)] = &[
+    ("too-many-fragments", "reass_fragment_chain_too_long"),
+    ("reassembly-full", "reass_limit_reached"),
+    ("reassembly-timeout", "reass_timeout"),
+];
+
+impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
+    /// The limits hold of all interfaces.
+    type Word = ();
+    const NODES: &'static [FeatureNode] = &[
+        FeatureNode::new(Direction::Rx, FeatureSpec::new(F::NAMES.unicast, F::FULL, Phase::Reassembly))
+            .also_called(FULL_KNOWN),
+        FeatureNode::new(
+            Direction::Rx,
+            FeatureSpec::new(F::NAMES.unicast, F::SHALLOW, Phase::Reassembly).after(&[F::FULL]),
+        )
+        .also_called(SHALLOW_KNOWN),
+    ];
+    fn enables(&self, node: &FeatureNode) -> bool {
+        if node.spec.node == F::FULL { self.full } else { self.shallow }
+    }
+    fn word(&self, control: &Control, _: Direction) -> Result<(), ObjectError> {
+        // Before the first node begins: parts of a packet may come to several workers.
+        control.room_mut::<Dataplane>().connect_workers();
+        control.room_mut::<Reassemblies<F>>().connect();
+        Ok(())
+    }
+    fn decider(_: &Control, node: &FeatureNode, record: &Record) -> Option<String> {
+        match node.spec.node == F::FULL {
+            true => full_decides::<F>(record),
+            false => shallow_decides::<F>(record),
+        }
+    }
+}
+
+/// Why a fragment is handed to another worker.
+const ELSEWHERE: &str = "the other parts of the packet, which come together there";
+
+/// What decides where full reassembly sends a fragment.
+pub(crate) fn full_decides<F: Reassembled>(record: &Record) -> Option<String> {
+    let is = |next: node::Next| record.arc == Some(u16::from(next));
+    match record.hop {
+        // No fragment.
+        _ if is(node::Next::Whole) => None,
+        _ if is(node::Next::Here) => Some(ELSEWHERE.to_owned()),
+        0 if is(node::Next::Kept) => Some(format!("the packet, which is whole with it on worker {}", record.worker)),
+        1 if is(node::Next::Kept) => {
+            Some(format!("parts that have not come yet; it is the first that worker {} has", record.worker))
+        }
+        parts if is(node::Next::Kept) => {
+            Some(format!("parts that have not come yet; worker {} has {parts} with it", record.worker))
+        }
+        _ => Some(format!("{} full", F::SETTINGS)),
+    }
+}
+
+/// The same of shallow reassembly.
+fn shallow_decides<F: Reassembled>(record: &Record) -> Option<String> {
+    Some(match record.arc {
+        Some(arc) if arc == u16::from(shallow::Next::Here) => ELSEWHERE.to_owned(),
+        Some(_) => format!("{} shallow", F::SETTINGS),
+        None => "a part of the packet that has not come yet".to_owned(),
+    })
+}
