@@ -175,6 +175,11 @@ impl Frame {
     pub fn set_mixed(&mut self) {
         (self.one_rx, self.one_tx, self.one_next) = (false, false, false);
     }
+    /// A node that is no stage has changed interfaces: looks whether all rows have the same ones.
+    pub fn compare_interfaces(&mut self) {
+        let [rx, tx] = [&self.rx, &self.tx].map(|column| column::uniform(column, self.len));
+        (self.one_rx, self.one_tx, self.one_next) = (rx, tx, false);
+    }
     /// Rows that left the stage that worked on the frame last by another arc than its first.
     #[inline(always)]
     pub fn left(&self) -> Rows {

@@ -30,6 +30,18 @@ pub fn hash_of_packet(packet: &[u8]) -> u32 {
     of_version(packet).map_or(0, |found| of(found, false))
 }
 
+/// The hash of a packet of IPv4 with these addresses and this protocol; `ports` has the source port in its upper half, and is 0 where the
+/// protocol has none or the packet is a fragment.
+#[inline(always)]
+pub fn hash_of_ip4(source: u32, destination: u32, ports: u32, protocol: u8) -> u32 {
+    of(ends_of_ip4([source, destination], ports, protocol), false)
+}
+
+#[inline(always)]
+fn ends_of_ip4([source, destination]: [u32; 2], ports: u32, protocol: u8) -> (End, End, u64) {
+    ((source.into(), (ports >> 16) as u16), (destination.into(), ports as u16), protocol.into())
+}
+
 /// The IP packet below a stack of MPLS labels (RFC 3032, 2.1).
 fn below_labels(mut stack: &[u8]) -> Option<&[u8]> {
     loop {
@@ -49,6 +61,7 @@ fn of_version(packet: &[u8]) -> Option<(End, End, u64)> {
     }
 }
 
+#[inline(always)]
 fn of((mut source, mut destination, protocol): (End, End, u64), is_symmetrical: bool) -> u32 {
     if is_symmetrical && source > destination {
         std::mem::swap(&mut source, &mut destination);
@@ -65,8 +78,8 @@ fn ip4(packet: &[u8]) -> Option<(End, End, u64)> {
     let (header, _) = Ip4Header::parse(packet)?;
     let behind = packet.get(header.header_length()..).filter(|_| !header.is_fragment());
     let (from, to) = ports(header.protocol, behind);
-    let end = |address: std::net::Ipv4Addr, port| (u128::from(address.to_bits()), port);
-    Some((end(header.source(), from), end(header.destination(), to), header.protocol.0.into()))
+    let ports = u32::from(from) << 16 | u32::from(to);
+    Some(ends_of_ip4([header.source(), header.destination()].map(u32::from), ports, header.protocol.0))
 }
 
 /// Extension headers hide the ports, and one of them says that the packet is a fragment: such packets go by addresses alone.
@@ -90,6 +103,7 @@ fn ports(protocol: IpProtocol, behind: Option<&[u8]>) -> (u16, u16) {
 }
 
 /// Every bit of the input reaches every bit of the result (the finalizer of MurmurHash3).
+#[inline(always)]
 fn mix(mut h: u64) -> u64 {
     h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -163,6 +177,7 @@ mod tests {
         labelled.splice(12..14, [0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x21, 64]);
         assert_eq!(hash(&plain, false), hash(&labelled, false));
         assert_eq!(hash(&plain, false), hash_of_packet(&plain[14..]));
+        assert_eq!(hash(&plain, false), hash_of_ip4(1, 2, 3 << 16 | 4, IpProtocol::UDP.0));
         // A stack without an end is no packet; its frames are told apart by their stations.
         let endless = [&labelled[..14], &[0, 0, 0x10, 64]].concat();
         assert_ne!(hash(&endless, false), 0);

@@ -9,13 +9,17 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, Node, Paged, Row, Snapshot, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Context, Field, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, Node, PacketLanes, Paged,
+    Quarters, Row, Snapshot, Stage, StageNode, Windows, arcs,
+};
 use quiver_ip::fib::hop;
-use quiver_ip::fib::rows::GroupRows;
-use quiver_wire::{EtherType, EthernetHeader, Header, flow};
+use quiver_ip::fib::rows::{GroupRow, GroupRows};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, UdpHeader, flow};
 
 use crate::ecn;
 use crate::ends::Ends;
+use crate::kind::Kind;
 use crate::outer::Outer;
 use crate::put::{Inner, Putter, Unfit, Way, flow_port};
 use crate::underlay::Underlay;
@@ -52,24 +56,32 @@ pub struct Tunnel {
 /// Tunnels by the numbers of their interfaces.
 pub type Rows = Paged<Option<Tunnel>>;
 
-/// The node.
-pub struct Encapsulate<F: Underlay> {
+/// The stage: frames that need nothing but headers in front of them.
+pub struct Encapsulate<K: Kind, F: Underlay> {
     rows: Snapshot<Rows>,
     groups: Snapshot<GroupRows>,
     sent: Arc<Row>,
     putter: Putter,
-    family: PhantomData<F>,
+    kind: PhantomData<fn() -> (K, F)>,
 }
 
-impl<F: Underlay> Encapsulate<F> {
-    /// The node, with the tunnels, what groups of the family come to, and this worker's counters of sent packets by interface.
+impl<K: Kind, F: Underlay> Clone for Encapsulate<K, F> {
+    fn clone(&self) -> Encapsulate<K, F> {
+        let Encapsulate { rows, groups, sent, putter, kind } = self;
+        let (rows, groups, sent) = (rows.clone(), groups.clone(), sent.clone());
+        Encapsulate { rows, groups, sent, putter: putter.clone(), kind: *kind }
+    }
+}
+
+impl<K: Kind, F: Underlay> Encapsulate<K, F> {
+    /// The stage, with the tunnels, the groups of the family, and this worker's counters of sent packets by interface.
     pub(crate) fn new(
         rows: Snapshot<Rows>,
         groups: Snapshot<GroupRows>,
         sent: Arc<Row>,
         worker: usize,
-    ) -> Encapsulate<F> {
-        Encapsulate { rows, groups, sent, putter: Putter::new(worker), family: PhantomData }
+    ) -> Encapsulate<K, F> {
+        Encapsulate { rows, groups, sent, putter: Putter::new(worker), kind: PhantomData }
     }
     #[inline(always)]
     fn put(&self, rows: &Rows, groups: &GroupRows, cx: &mut Context, frame: &mut Frame, i: usize) -> Result<(), Next> {
@@ -107,13 +119,146 @@ impl<F: Underlay> Encapsulate<F> {
     }
 }
 
-impl<F: Underlay> Node for Encapsulate<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+impl<K: Kind, F: Underlay> Stage for Encapsulate<K, F> {
+    const NAME: &'static str = K::ENCAPSULATE[F::PLACE];
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = EncapsulateBody<'f, K, F>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> EncapsulateBody<'f, K, F> {
         // In this order: a group's row was there before the tunnel was published.
-        let (rows, groups) = (self.rows.read(cx.guard), self.groups.read(cx.guard));
-        self.putter.begin();
-        for i in 0..frame.len() {
-            if let Err(dropped) = self.put(rows, groups, cx, frame, i) {
+        let (rows, groups) = (self.rows.read(guard), self.groups.read(guard));
+        EncapsulateBody { rows, groups, sent: self.sent.of_lanes(), putter: &self.putter, one: None, kind: PhantomData }
+    }
+}
+
+/// The stage at work.
+pub struct EncapsulateBody<'f, K: Kind, F: Underlay> {
+    rows: &'f Rows,
+    groups: &'f GroupRows,
+    sent: LaneRow<'f>,
+    putter: &'f Putter,
+    /// The tunnel that is to send the whole frame, if one is.
+    one: Option<Ready<'f>>,
+    kind: PhantomData<fn() -> (K, F)>,
+}
+
+/// A tunnel that needs no second look: one to a host, which is up, whose packets have Ethernet headers and no checksum over them.
+#[derive(Clone, Copy)]
+struct Ready<'f> {
+    outer: &'f Outer,
+    hops: &'f GroupRow,
+}
+
+/// Where the fields of a frame with a packet of IPv4 begin, and what the words say that an ordinary one has: no tags, no options.
+const IP4: usize = size_of::<EthernetHeader>();
+const TYPE_AND_VERSION: u32 = 0x08_0045;
+const SOURCE: Field = Field::new(IP4 + 12, 32);
+const DESTINATION: Field = Field::new(IP4 + 16, 32);
+const PORTS: Field = Field::new(IP4 + 20, 32);
+
+impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
+    /// Bytes of the headers in front of frames.
+    const HEADERS: u32 = (F::HEADER_LENGTH + size_of::<UdpHeader>() + K::HEADER_LENGTH) as u32;
+
+    #[inline(always)]
+    fn ready(&self, tx: u32) -> Option<Ready<'f>> {
+        let tunnel = self.rows.get(tx as usize)?.as_ref()?;
+        let is_odd = !tunnel.up || tunnel.layer3.is_some() || tunnel.outer.sums() || tunnel.ends.is_multicast();
+        let hops = self.groups.get(tunnel.group as usize)?;
+        (!is_odd).then_some(Ready { outer: &tunnel.outer, hops })
+    }
+}
+
+impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
+    const WRITES: Columns = Columns::OFFSET.and(Columns::HOP).and(Columns::FLAGS);
+    const READS: Quarters = Quarters::of(0, PORTS.at() + 4);
+    const MOVES: Option<i32> = Some(-(Self::HEADERS as i32));
+    #[inline(always)]
+    fn begin(&mut self, _: Option<u32>, tx: Option<u32>) {
+        self.one = tx.and_then(|tx| self.ready(tx));
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        // Where packets are emitted, all have to be, so that none overtakes them.
+        let whole = p.length.gt(u32::from(u16::MAX) - Self::HEADERS) | p.offset.lt(Self::HEADERS + IP4 as u32);
+        p.leave(if p.any.has(Flags::OFFLOAD) { p.live } else { whole }, ODD);
+        let (word, fragment) = (p.header.word(12), p.header.word(20));
+        let is_ip4 = (word >> 8).eq(TYPE_AND_VERSION) & p.length.gt(SOURCE.at() as u32 + 7);
+        let protocol = fragment & 0xff;
+        let has_ports = (protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0)))
+            & (fragment & FRAGMENT).eq(0)
+            & p.length.gt(PORTS.at() as u32 + 3);
+        let ports = p.hop.same(0).replace(has_ports, p.header.get(PORTS));
+        let (source, destination) = (p.header.get(SOURCE).each(), p.header.get(DESTINATION).each());
+        let (ports, protocol, ecn, is_ip4) = (ports.each(), protocol.each(), (word & 3).each(), is_ip4.bits());
+        let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
+        let (mut hops, mut odd) = ([0; LANES], Mask8(0));
+        for lane in p.live.bits() {
+            let ready = if p.has_one_tx() { self.one } else { self.ready(tx[lane]) };
+            let this = Mask8(1 << lane);
+            let Some(ready) = ready else {
+                odd = odd | this;
+                continue;
+            };
+            let (hash, ecn) = match (is_ip4 & this).0 != 0 {
+                true => {
+                    let protocol = protocol.at(lane) as u8;
+                    let hash = flow::hash_of_ip4(source.at(lane), destination.at(lane), ports.at(lane), protocol);
+                    (hash, ecn.at(lane) as u8)
+                }
+                false => {
+                    let bytes = windows.packet(p, lane);
+                    (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
+                }
+            };
+            hops[lane] = ready.hops.hop(hash);
+            if hops[lane] < hop::FIRST_ADJACENCY {
+                odd = odd | this;
+                continue;
+            }
+            let datagram = self.putter.datagram(flow_port(hash), ecn, lengths[lane] as usize);
+            let window = windows.at(lane, offsets[lane].wrapping_sub(Self::HEADERS));
+            ready.outer.put(&mut window[..Self::HEADERS as usize], &datagram, |sum| sum);
+        }
+        p.leave(p.live.with(odd), ODD);
+        self.sent.add(p.live, p.tx, p.length);
+        p.hop = p.hop.replace(p.live, p.hop.with(&hops));
+        p.unflag(Flags::LINK_GROUP);
+        p.flag(p.live, Flags::LOCAL);
+        p.advance(p.live, Self::HEADERS.wrapping_neg());
+    }
+}
+
+/// Flags and offset of an IPv4 fragment, in the word that ends with the protocol.
+const FRAGMENT: u32 = 0x3fff_0000;
+/// The arc by which the stage lets go of packets that [`EncapsulateNode`] looks at one by one.
+const ODD: Next = Next::NotCompleted;
+
+/// The node: the stage, and behind it packets that need more than headers.
+pub struct EncapsulateNode<K: Kind, F: Underlay>(StageNode<Encapsulate<K, F>>);
+
+impl<K: Kind, F: Underlay> EncapsulateNode<K, F> {
+    /// The node around its stage.
+    pub(crate) fn new(stage: Encapsulate<K, F>) -> EncapsulateNode<K, F> {
+        EncapsulateNode(StageNode(stage))
+    }
+}
+
+impl<K: Kind, F: Underlay> Node for EncapsulateNode<K, F> {
+    fn is_stage(&self) -> bool {
+        true
+    }
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        self.0.process(cx, frame);
+        if frame.left().is_empty() {
+            return;
+        }
+        frame.set_mixed();
+        let stage = &self.0.0;
+        let (rows, groups) = (stage.rows.read(cx.guard), stage.groups.read(cx.guard));
+        stage.putter.begin();
+        for i in frame.left() {
+            if let Err(dropped) = stage.put(rows, groups, cx, frame, i) {
                 frame.next[i] = dropped.into();
             }
         }

@@ -233,10 +233,10 @@ fn is_right<F: Underlay>(cx: &Context, frame: &Frame, i: usize, (at, length): (u
 impl<K: Kind, F: Underlay> Node for Input<K, F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let finding = self.finder.enter(cx.guard);
-        frame.set_mixed();
         for i in 0..frame.len() {
             frame.next[i] = self.take_out(&finding, cx, frame, i).unwrap_or_else(u16::from);
         }
+        frame.compare_interfaces();
     }
 }
 

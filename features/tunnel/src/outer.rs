@@ -120,9 +120,14 @@ impl Outer {
         const UDP4: usize = size_of::<Ip4Header>();
         const UDP6: usize = size_of::<Ip6Header>();
         let length = self.length();
-        let Some(front) = front.get_mut(..length) else { return false };
         let Ok(whole) = u16::try_from(length + datagram.payload) else { return false };
-        front.copy_from_slice(&self.bytes[..length.min(LENGTH_MAX)]);
+        if front.len() < length {
+            return false;
+        }
+        // PERF: all bytes from the length on, where `front` is no longer than the headers, are a copy of a known length.
+        let front = if front.len() == length { front } else { &mut front[..length] };
+        let kept = front.len().min(LENGTH_MAX);
+        front[..kept].copy_from_slice(&self.bytes[..kept]);
         if self.is_ip6 {
             let udp_length = whole - UDP6 as u16;
             let Some((ip, rest)) = Ip6Header::parse_mut(front) else { return false };

@@ -47,6 +47,7 @@ pub enum Unfit {
 }
 
 /// Puts packets into datagrams, for one worker.
+#[derive(Clone)]
 pub struct Putter {
     /// The identification of the next datagram.
     next: Cell<u16>,
@@ -65,9 +66,11 @@ impl Putter {
     pub fn begin(&self) {
         self.has_emitted.set(false);
     }
-    fn datagram(&self, way: &Way<'_>, payload: usize) -> Datagram {
+    /// What differs in the next datagram from others, with so many bytes of payload.
+    #[inline(always)]
+    pub fn datagram(&self, source_port: u16, ecn: u8, payload: usize) -> Datagram {
         let identification = self.next.replace(self.next.get().wrapping_add(1));
-        Datagram { source_port: way.source_port, identification, ecn: way.ecn, payload }
+        Datagram { source_port, identification, ecn, payload }
     }
     /// Puts row `i` into a datagram, and sets the row's arc and hop.
     #[inline(always)]
@@ -102,7 +105,7 @@ impl Putter {
             }
             false => quiver_wire::Sum::default(),
         };
-        let datagram = self.datagram(way, length);
+        let datagram = self.datagram(way.source_port, way.ecn, length);
         if !way.outer.put(frame.bytes_mut(cx.pool, i), &datagram, |front| front.add_word(sum.folded())) {
             frame.advance(cx.pool, i, headers as isize);
             return Err(Unfit::TooLong);
@@ -144,7 +147,7 @@ impl Putter {
         for part in &parts {
             let payload = part.get(back..).unwrap_or_default();
             let mut datagram = vec![0; way.outer.length()];
-            let fields = self.datagram(way, payload.len());
+            let fields = self.datagram(way.source_port, way.ecn, payload.len());
             if !way.outer.put(&mut datagram, &fields, |sum| sum.add_bytes(payload)) {
                 packets.into_iter().for_each(|packet| cx.pool.free(packet));
                 return Err(Unfit::TooLong);

@@ -22,7 +22,7 @@ use quiver_table::ExactError;
 use quiver_wire::{EtherType, UdpPort, V4, V6, Vni};
 
 use crate::directory::{Directory, Found, Key};
-use crate::encapsulate::{self, Encapsulate, Rows, Tunnel};
+use crate::encapsulate::{Encapsulate, EncapsulateNode, Rows, Tunnel};
 use crate::ends::Ends;
 use crate::groups;
 use crate::input::{self, BY_VERSION, Bypass, Finder, Input};
@@ -247,9 +247,10 @@ fn add_nodes<K: Kind, F: Part>(
     let make = move |_| Bypass::new(of_bypass.clone(), ports.clone());
     graph.node(NodeSpec::new(bypass, Bypass::<K, F>::ARCS, make).describe(describe::<F>))?;
     graph.feature(FeatureSpec::new(F::NAMES.unicast, bypass, Phase::Tunnel))?;
-    let make =
-        move |Seed { worker, .. }: Seed| Encapsulate::<F>::new(rows.clone(), groups.clone(), sent.row(worker), worker);
-    graph.node(NodeSpec::new(encapsulate, encapsulate::Next::arcs::<F>(), make))?;
+    let make = move |Seed { worker, .. }: Seed| {
+        EncapsulateNode::new(Encapsulate::<K, F>::new(rows.clone(), groups.clone(), sent.row(worker), worker))
+    };
+    graph.node(NodeSpec::around::<Encapsulate<K, F>, _>(make))?;
     // A feature behind it would never see a packet.
     graph.feature(FeatureSpec::new("interface-output", encapsulate, Phase::Forward))?;
     Ok(())

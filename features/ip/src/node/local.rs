@@ -60,13 +60,26 @@ impl<F: Family> Node for Local<F> {
             own if ingress.is_own(InterfaceId(rx), own) => hop::LOCAL,
             source => first_hop(ingress, groups, guard, rx, source),
         };
+        // PERF: the sender of the packet before is often that of the next one: the other end of tunnels, for instance.
+        let mut before = None;
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
             let header = F::Header::parse(bytes).map(|(header, _)| header);
+            let payload = F::payload(bytes);
             // What we have sent ourselves needs no way back.
             let foreign = header.filter(|_| !frame.flags(i).has(Flags::LOCAL));
-            let from = foreign.map(|header| sender(frame.rx[i], header));
-            let next = match header.zip(F::payload(bytes)) {
+            let from = foreign.map(|header| {
+                let this = (frame.rx[i], header.source());
+                match before {
+                    Some((same, from)) if same == this => from,
+                    _ => {
+                        let from = sender(frame.rx[i], header);
+                        before = Some((this, from));
+                        from
+                    }
+                }
+            });
+            let next = match header.zip(payload) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Ok(Next::UnknownProtocol.into()),
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
@@ -97,8 +110,8 @@ impl<F: Family> Node for Local<F> {
                     Next::UnknownProtocol.into()
                 }
                 (Ok(arc), None) => {
-                    let pointer = || F::payload(bytes).map_or(0, |payload| payload.pointer);
-                    fault = (arc == Next::UnknownProtocol as u16).then(|| Fault::protocol(pointer()));
+                    let pointer = payload.map_or(0, |payload| payload.pointer);
+                    fault = (arc == Next::UnknownProtocol as u16).then(|| Fault::protocol(pointer));
                     arc
                 }
             };

@@ -187,11 +187,16 @@ impl<F: Family> Body for RewriteBody<'_, F> {
         let Some(rows) = self.rows.pick(p.hop) else { return false };
         let sending = Self::sending(p.hop, &rows);
         let odd = F::hop_limit(p).lt(2) | F::of_link(p) | F::length(p).gt(sending >> AdjacencyRow::TX_BITS);
-        if odd.any() || p.any.has(Flags::LOCAL.with(Flags::OFFLOAD)) {
+        if odd.any() || p.any.has(Flags::OFFLOAD) {
             return false;
         }
         p.tx = sending & AdjacencyRow::TX;
-        let word = F::take_hops(p.header.get(F::HOPS), p.hop.same(1)).to_be().each();
+        // Packets of our own making have not come a hop.
+        let hops = match p.any.has(Flags::LOCAL) {
+            true => p.hop.same(1).replace(p.flagged(Flags::LOCAL), 0),
+            false => p.hop.same(1),
+        };
+        let word = F::take_hops(p.header.get(F::HOPS), hops).to_be().each();
         for lane in 0..LANES {
             put::<F>(windows, lane, rows.row(lane), word.at(lane));
         }

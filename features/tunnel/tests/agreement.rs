@@ -1,0 +1,159 @@
+//! Random frames go into tunnels as plain code says: their bytes unchanged, the source port from their flow, the ECN field from their
+//! IP header; alone and many at once, by one tunnel and by several. What comes out of the same tunnels is what went in.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use quiver_scenarios::all;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, UdpHeader, VxlanHeader, checksum, flow};
+
+/// Bytes in front of the headers of datagrams, and of those.
+const ETHERNET: usize = 14;
+const OUTER: [usize; 2] = [20, 40];
+
+/// Two cross-connects into tunnels, over IPv4, or over IPv6 with checksums.
+fn daemon(is_ip6: bool) -> Daemon {
+    let rooms = quiver_scenarios::rooms![all];
+    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
+    let (ours, theirs) = if is_ip6 { ("2001:db8:1::1", "2001:db8:1::2") } else { ("10.0.1.1", "10.0.1.2") };
+    daemon.configure(&format!(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+         create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface state pg2 up
+         set interface ip address pg1 10.0.1.1/24
+         set interface ip address pg1 2001:db8:1::1/64
+         ip neighbor pg1 {theirs} 02:00:00:00:00:12
+         create vxlan tunnel src {ours} dst {theirs} vni 5
+         create geneve tunnel local {ours} remote {theirs} vni 6
+         set interface state vxlan_tunnel0 up
+         set interface state geneve_tunnel0 up
+         set interface l2 xconnect pg0 vxlan_tunnel0
+         set interface l2 xconnect vxlan_tunnel0 pg0
+         set interface l2 xconnect pg2 geneve_tunnel0
+         set interface l2 xconnect geneve_tunnel0 pg2"
+    ));
+    // What interfaces say of themselves when they come up.
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    daemon.sent();
+    daemon
+}
+
+/// A frame and its ECN field.
+struct Inner {
+    frame: Vec<u8>,
+    ecn: u8,
+}
+
+/// A frame of random kind: IPv4 with and without options, fragments, protocols with and without ports; IPv6; tags; neither; cut off.
+fn random(rng: &mut Rng) -> Inner {
+    let mac = |rng: &mut Rng| MacAddress([2, 0, 0, rng.u8(..), rng.u8(..), rng.u8(..)]);
+    let mut frame = [mac(rng).0, mac(rng).0].concat();
+    for _ in 0..rng.usize(..4) / 2 {
+        frame.extend([0x81, 0, rng.u8(..16), rng.u8(..)]);
+    }
+    let payload: Vec<u8> = (0..rng.usize(..100)).map(|_| rng.u8(..)).collect();
+    let protocol = IpProtocol([6, 17, 1, 50][rng.usize(..4)]);
+    let ecn = rng.u8(..4);
+    let mut inner = Inner { frame, ecn: 0 };
+    match rng.u8(..8) {
+        0..5 => {
+            let options = [0, 0, 0, 4][rng.usize(..4)];
+            let mut ip = Ip4Header::new(rng.u32(..).into(), rng.u32(..).into(), protocol, 64, payload.len() + options)
+                .expect("short");
+            ip.version_ihl += options as u8 / 4;
+            ip.flags_fragment = [0, 0, 0x4000, 0x2000, 0x00b9][rng.usize(..5)].into();
+            ip.dscp_ecn = rng.u8(..64) << 2 | ecn;
+            let options = &[1; 4][..options];
+            ip.checksum = checksum::of(&[zerocopy::IntoBytes::as_bytes(&ip), options].concat()).checksum().into();
+            inner.ecn = ecn;
+            inner.frame.extend([8, 0]);
+            inner.frame.extend_from_slice(zerocopy::IntoBytes::as_bytes(&ip));
+            inner.frame.extend_from_slice(options);
+        }
+        5 | 6 => {
+            let (from, to) = (rng.u128(..).into(), rng.u128(..).into());
+            let mut ip = Ip6Header::new(from, to, protocol, 64, payload.len()).expect("short");
+            ip.version_class_flow = (6 << 28 | u32::from(ecn) << 20 | rng.u32(..1 << 20)).into();
+            inner.ecn = ecn;
+            inner.frame.extend([0x86, 0xdd]);
+            inner.frame.extend_from_slice(zerocopy::IntoBytes::as_bytes(&ip));
+        }
+        _ => inner.frame.extend([0x88, 0xb5]),
+    }
+    inner.frame.extend_from_slice(&payload);
+    inner
+}
+
+/// The payload of a datagram whose headers are right, with the source port and the ECN field of the outer header.
+fn opened(sent: &[u8], is_ip6: bool) -> (&[u8], u16, u8) {
+    let packet = &sent[ETHERNET..];
+    let (ecn, length) = match is_ip6 {
+        true => {
+            let (ip, rest) = Ip6Header::parse(packet).expect("whole");
+            assert_eq!(usize::from(ip.payload_length.get()), rest.len());
+            (ip.traffic_class() & 3, rest.len())
+        }
+        false => {
+            let (ip, rest) = Ip4Header::parse(packet).expect("whole");
+            assert!(ip.checksum_is_right(&[]), "{ip:?}");
+            assert_eq!(usize::from(ip.total_length.get()), packet.len());
+            (ip.ecn(), rest.len())
+        }
+    };
+    let (udp, rest) = UdpHeader::parse(&packet[OUTER[usize::from(is_ip6)]..]).expect("whole");
+    assert_eq!((usize::from(udp.length.get()), udp.checksum.get() != 0), (length, is_ip6));
+    (&rest[size_of::<VxlanHeader>()..], udp.source_port.get(), ecn)
+}
+
+#[test]
+fn frames_go_in_as_plain_code_says_and_come_out_again() {
+    for is_ip6 in [false, true] {
+        let (mut daemon, mut rng) = (daemon(is_ip6), Rng::with_seed(7 + u64::from(is_ip6)));
+        for round in 0..200 {
+            // Frames of one tunnel, or of both in turns; few, and more than a frame of the engine has.
+            let (count, both) = ([1, 3, 8, 21, 64, 100][round % 6], round % 4 == 3);
+            let sent: Vec<_> = (0..count)
+                .map(|_| {
+                    let (by, inner) = (if both && rng.bool() { "pg2" } else { "pg0" }, random(&mut rng));
+                    daemon.send(by, &inner.frame).expect("it is up");
+                    (by, inner)
+                })
+                .collect();
+            daemon.settle().expect("nothing circles");
+            let datagrams: Vec<_> = daemon.sent().into_iter().map(|(_, bytes)| bytes).collect();
+            assert_eq!(datagrams.len(), count, "round {round}");
+            for by in ["pg0", "pg2"] {
+                let port = if by == "pg0" { 4789u16 } else { 6081 }.to_be_bytes();
+                let at = ETHERNET + OUTER[usize::from(is_ip6)] + 2;
+                let datagrams = datagrams.iter().filter(|datagram| datagram[at..at + 2] == port);
+                let inside = sent.iter().filter(|(interface, _)| *interface == by).map(|(_, inner)| inner);
+                assert_eq!(datagrams.clone().count(), inside.clone().count(), "round {round}");
+                for (datagram, inner) in datagrams.zip(inside) {
+                    let hash = flow::hash(&inner.frame, false);
+                    let source_port = 0xc000 | (hash ^ hash >> 16) as u16;
+                    let wanted = (&*inner.frame, source_port, inner.ecn);
+                    assert_eq!(opened(datagram, is_ip6), wanted, "round {round}");
+                }
+            }
+            // The other end sends the same back.
+            for datagram in &datagrams {
+                let mut back = datagram.clone();
+                let addresses = if is_ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
+                let half = addresses.len() / 2;
+                back[addresses].rotate_left(half);
+                back[..12].rotate_left(6);
+                daemon.send("pg1", &back).expect("it is up");
+            }
+            daemon.settle().expect("nothing circles");
+            let mut came = daemon.sent();
+            let mut wanted: Vec<_> = sent.into_iter().map(|(by, inner)| (by.to_owned(), inner.frame)).collect();
+            came.sort();
+            wanted.sort();
+            assert_eq!(came, wanted, "round {round}");
+        }
+    }
+}
