@@ -49,6 +49,8 @@ pub struct Tunnel {
     pub group: u32,
     /// Whether it is up.
     pub up: bool,
+    /// Whether its packets need no second look: it leads to a host, they have Ethernet headers, and no checksum covers them.
+    pub is_ordinary: bool,
     /// Where packets go without an Ethernet header: the headers of datagrams with packets of IPv6, in place of those.
     pub layer3: Option<Arc<Outer>>,
 }
@@ -142,7 +144,7 @@ pub struct EncapsulateBody<'f, K: Kind, F: Underlay> {
     kind: PhantomData<fn() -> (K, F)>,
 }
 
-/// A tunnel that needs no second look: one to a host, which is up, whose packets have Ethernet headers and no checksum over them.
+/// An ordinary tunnel that is up.
 #[derive(Clone, Copy)]
 struct Ready<'f> {
     outer: &'f Outer,
@@ -163,9 +165,8 @@ impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
     #[inline(always)]
     fn ready(&self, tx: u32) -> Option<Ready<'f>> {
         let tunnel = self.rows.get(tx as usize)?.as_ref()?;
-        let is_odd = !tunnel.up || tunnel.layer3.is_some() || tunnel.outer.sums() || tunnel.ends.is_multicast();
         let hops = self.groups.get(tunnel.group as usize)?;
-        (!is_odd).then_some(Ready { outer: &tunnel.outer, hops })
+        (tunnel.up && tunnel.is_ordinary).then_some(Ready { outer: &tunnel.outer, hops })
     }
 }
 
@@ -206,10 +207,7 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
                     let hash = flow::hash_of_ip4(source.at(lane), destination.at(lane), ports.at(lane), protocol);
                     (hash, ecn.at(lane) as u8)
                 }
-                false => {
-                    let bytes = windows.packet(p, lane);
-                    (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
-                }
+                false => looked_at(windows, p, lane),
             };
             hops[lane] = ready.hops.hop(hash);
             if hops[lane] < hop::FIRST_ADJACENCY {
@@ -218,7 +216,7 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
             }
             let datagram = self.putter.datagram(flow_port(hash), ecn, lengths[lane] as usize);
             let window = windows.at(lane, offsets[lane].wrapping_sub(Self::HEADERS));
-            ready.outer.put(&mut window[..Self::HEADERS as usize], &datagram, |sum| sum);
+            ready.outer.fill(&mut window[..Self::HEADERS as usize], &datagram, |sum| sum);
         }
         p.leave(p.live.with(odd), ODD);
         self.sent.add(p.live, p.tx, p.length);
@@ -227,6 +225,14 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
         p.flag(p.live, Flags::LOCAL);
         p.advance(p.live, Self::HEADERS.wrapping_neg());
     }
+}
+
+/// The hash of a frame's flow and its ECN field, where it takes more than the words of the window to say them.
+#[cold]
+#[inline(never)]
+fn looked_at<I: Isa>(windows: &Windows<'_>, p: &PacketLanes<I>, lane: usize) -> (u32, u8) {
+    let bytes = windows.packet(p, lane);
+    (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
 }
 
 /// Flags and offset of an IPv4 fragment, in the word that ends with the protocol.

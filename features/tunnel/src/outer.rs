@@ -117,17 +117,21 @@ impl Outer {
     /// nothing written, if the datagram is longer than a packet can be.
     #[inline(always)]
     pub fn put(&self, front: &mut [u8], datagram: &Datagram, summed: impl FnOnce(Sum) -> Sum) -> bool {
+        front.get_mut(..self.length()).is_some_and(|headers| self.fill(headers, datagram, summed))
+    }
+    /// The same where `front` has just the length of the headers.
+    ///
+    /// PERF: where the caller's length is a constant, so are those of the copies.
+    #[inline(always)]
+    pub fn fill(&self, front: &mut [u8], datagram: &Datagram, summed: impl FnOnce(Sum) -> Sum) -> bool {
         const UDP4: usize = size_of::<Ip4Header>();
         const UDP6: usize = size_of::<Ip6Header>();
-        let length = self.length();
+        let length = front.len();
         let Ok(whole) = u16::try_from(length + datagram.payload) else { return false };
-        if front.len() < length {
+        if length != self.length() || length > LENGTH_MAX {
             return false;
         }
-        // PERF: all bytes from the length on, where `front` is no longer than the headers, are a copy of a known length.
-        let front = if front.len() == length { front } else { &mut front[..length] };
-        let kept = front.len().min(LENGTH_MAX);
-        front[..kept].copy_from_slice(&self.bytes[..kept]);
+        front.copy_from_slice(&self.bytes[..length]);
         if self.is_ip6 {
             let udp_length = whole - UDP6 as u16;
             let Some((ip, rest)) = Ip6Header::parse_mut(front) else { return false };

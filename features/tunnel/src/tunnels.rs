@@ -305,7 +305,8 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         true => (of(EtherType::IP4), Some(Arc::new(of(EtherType::IP6)))),
         false => (of(EtherType::TRANSPARENT_BRIDGING), None),
     };
-    let tunnel = Tunnel { ends: settings.ends, outer, group, up, layer3 };
+    let is_ordinary = !settings.is_layer3 && !settings.ends.is_multicast() && !outer.sums();
+    let tunnel = Tunnel { ends: settings.ends, outer, group, up, is_ordinary, layer3 };
     {
         let mut room = control.room_mut::<Tunnels<K>>();
         F::over(&mut room).set_users(settings.port, users + 1);
