@@ -3,7 +3,7 @@
 //! - `following`: frames that go the way of those before.
 //! - `parting`: packets of a frame that go to several places.
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod clocks;
 mod following;
 mod parting;
