@@ -215,7 +215,7 @@ mod tests {
         assert!(memory.touched() <= 1 << 20, "{} bytes for one word", memory.touched());
     }
 
-    /// What a client maps once, by the length that the file has then.
+    /// A client's mapping of the segment, as long as the file is when the client maps it.
     struct Mapping(&'static [AtomicU64]);
     impl Mapping {
         fn of(segment: &Segment) -> Mapping {
@@ -239,7 +239,7 @@ mod tests {
         fn len(&self, vector: usize) -> usize {
             (self.word(vector - 1) & 0xffff_ffff) as usize
         }
-        /// What a symlink of this name counts on a thread.
+        /// The packets and bytes that a thread has counted under the symlink of this name.
         fn counted(&self, name: &str, thread: usize) -> Option<[u64; 2]> {
             let directory = self.led(layout::DIRECTORY);
             let entry = |place: usize| directory + place * layout::ENTRY_WORDS;

@@ -39,7 +39,7 @@ impl<T> Paged<T> {
     pub fn get(&self, row: usize) -> Option<&T> {
         Some(&self.page(row)?[row % PAGE])
     }
-    /// The page that a row is in. Whoever looks up many rows of one page saves two loads for each.
+    /// The page that a row is in. A caller that looks up many rows of one page saves two loads for each.
     #[inline(always)]
     pub fn page(&self, row: usize) -> Option<&[T; PAGE]> {
         Some(&self.lists.get(row / (PAGES * PAGE))?[row / PAGE % PAGES])

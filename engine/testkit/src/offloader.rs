@@ -73,8 +73,8 @@ pub fn set_segment_size(control: &Control, bytes: u16) {
     control.room::<SegmentSize>().0.store(bytes, Relaxed);
 }
 
-/// What leaves when a TCP packet for 20.0.0.9 with so many bytes of payload arrives at pg0 that is to be cut into segments of this size,
-/// and a short one of its flow behind it.
+/// Sends two TCP packets of one flow to 20.0.0.9 into pg0: one with `payload` bytes to be cut into segments of `segment_size` bytes,
+/// then a short one. Returns the packets that leave.
 pub fn forward(daemon: &mut Daemon, segment_size: u16, payload: usize) -> Vec<Vec<u8>> {
     set_segment_size(daemon.control(), segment_size);
     for (seq, payload) in [(1, payload), (9, 10)] {

@@ -17,7 +17,7 @@ impl<T: Clone + Default + Send + Sync + 'static> ByInterface<T> {
     pub fn new(domain: &Domain) -> ByInterface<T> {
         ByInterface { published: Publisher::new(domain, Paged::default()), usual: T::default() }
     }
-    /// What workers read: beyond its end all interfaces have the default value.
+    /// The values for workers. Interfaces beyond the last page have the default value.
     pub fn snapshot(&self) -> Snapshot<Paged<T>> {
         self.published.snapshot()
     }

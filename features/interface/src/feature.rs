@@ -93,14 +93,14 @@ impl FeatureKey for (InterfaceName, Direction) {
 
 /// A config object that enables nodes at one interface.
 pub trait InterfaceFeature: Object<Key: FeatureKey> {
-    /// What the nodes read of an interface; its default stands where no object says anything.
+    /// The value that the nodes read for an interface. Interfaces without an object have its default.
     type Word: Clone + Default + Send + Sync + 'static;
     /// All nodes that such objects enable, in the order of their registration.
     const NODES: &'static [FeatureNode];
 
     /// Whether the object enables a node.
     fn enables(&self, node: &FeatureNode) -> bool;
-    /// What the nodes of a direction shall read.
+    /// The value that the nodes of a direction read from now on.
     ///
     /// # Errors
     /// If the object refers to something that is not there. Nothing has changed yet.

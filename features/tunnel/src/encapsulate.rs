@@ -10,12 +10,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Field, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, Node, PacketLanes, Paged,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, Node, PacketLanes, Paged,
     Quarters, Row, Snapshot, Stage, StageNode, Windows, arcs,
 };
+use quiver_ip::family::BACK;
+use quiver_ip::family::v4::{fields, flow as flow_of_ip4};
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{GroupRow, GroupRows};
-use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, UdpHeader, flow};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, UdpHeader, V4, flow};
 
 use crate::ecn;
 use crate::ends::Ends;
@@ -151,12 +153,10 @@ struct Ready<'f> {
     hops: &'f GroupRow,
 }
 
-/// Where the fields of a frame with a packet of IPv4 begin, and what the words say that an ordinary one has: no tags, no options.
-const IP4: usize = size_of::<EthernetHeader>();
+/// Bytes in front of the IP header of a frame without tags: such a frame's window is that of layer 3.
+const LINK: u32 = BACK;
+/// The word from the EtherType on, without its last byte, of a frame that holds IPv4 without tags and options.
 const TYPE_AND_VERSION: u32 = 0x08_0045;
-const SOURCE: Field = Field::new(IP4 + 12, 32);
-const DESTINATION: Field = Field::new(IP4 + 16, 32);
-const PORTS: Field = Field::new(IP4 + 20, 32);
 
 impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
     /// Bytes of the headers in front of frames.
@@ -172,7 +172,7 @@ impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
 
 impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::HOP).and(Columns::FLAGS);
-    const READS: Quarters = Quarters::of(0, PORTS.at() + 4);
+    const READS: Quarters = Quarters::of(0, fields::PORTS.at() + 4);
     const MOVES: Option<i32> = Some(-(Self::HEADERS as i32));
     #[inline(always)]
     fn begin(&mut self, _: Option<u32>, tx: Option<u32>) {
@@ -181,17 +181,14 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         // Where packets are emitted, all have to be, so that none overtakes them.
-        let whole = p.length.gt(u32::from(u16::MAX) - Self::HEADERS) | p.offset.lt(Self::HEADERS + IP4 as u32);
+        let whole = p.length.gt(u32::from(u16::MAX) - Self::HEADERS) | p.offset.lt(Self::HEADERS + LINK);
         p.leave(if p.any.has(Flags::OFFLOAD) { p.live } else { whole }, ODD);
-        let (word, fragment) = (p.header.word(12), p.header.word(20));
-        let is_ip4 = (word >> 8).eq(TYPE_AND_VERSION) & p.length.gt(SOURCE.at() as u32 + 7);
-        let protocol = fragment & 0xff;
-        let has_ports = (protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0)))
-            & (fragment & FRAGMENT).eq(0)
-            & p.length.gt(PORTS.at() as u32 + 3);
-        let ports = p.hop.same(0).replace(has_ports, p.header.get(PORTS));
-        let (source, destination) = (p.header.get(SOURCE).each(), p.header.get(DESTINATION).each());
-        let (ports, protocol, ecn, is_ip4) = (ports.each(), protocol.each(), (word & 3).each(), is_ip4.bits());
+        let word = p.header.word(12);
+        let is_ip4 = (word >> 8).eq(TYPE_AND_VERSION) & p.length.gt(LINK + V4::HEADER_LENGTH as u32 - 1);
+        let (source, destination) = (p.header.get(fields::SOURCE).each(), p.header.get(fields::DESTINATION).each());
+        let protocol = p.header.get(fields::PROTOCOL).each();
+        let ports = flow_of_ip4::ports(p, p.length - LINK).each();
+        let (ecn, is_ip4) = ((word & 3).each(), is_ip4.bits());
         let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
         let (mut hops, mut odd) = ([0; LANES], Mask8(0));
         for lane in p.live.bits() {
@@ -235,8 +232,6 @@ fn looked_at<I: Isa>(windows: &Windows<'_>, p: &PacketLanes<I>, lane: usize) -> 
     (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
 }
 
-/// Flags and offset of an IPv4 fragment, in the word that ends with the protocol.
-const FRAGMENT: u32 = 0x3fff_0000;
 /// The arc by which the stage lets go of packets that [`EncapsulateNode`] looks at one by one.
 const ODD: Next = Next::NotCompleted;
 

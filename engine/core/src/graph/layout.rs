@@ -138,7 +138,7 @@ impl Blueprint {
                     self.ahead(at, position).find(on).map_or(FeatureTable::NONE, |(_, node)| self.in_place(node));
                 let row = wiring.features[at].next[position].get(interface as usize);
                 if row.copied().unwrap_or_default() != next {
-                    // Whoever has the wiring shares the tables of all other arcs.
+                    // Copies of the wiring share the tables of all other arcs.
                     let table = Arc::make_mut(&mut wiring.features[at]);
                     *table.next[position].get_mut(interface as usize) = next;
                 }

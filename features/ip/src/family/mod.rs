@@ -15,7 +15,7 @@ use crate::flows::FlowKey;
 use crate::room::Ip;
 
 pub(crate) mod flow;
-mod v4;
+pub mod v4;
 mod v6;
 
 /// Declares a trait of the constants in which a room's families differ, and those of IPv4 and IPv6 side by side:

@@ -21,7 +21,7 @@ pub struct Passed {
     pub made: Made,
 }
 
-/// What a node does with a packet beyond its rule.
+/// An effect of a node on a packet that its rule does not name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Made {
     Nothing,

@@ -7,7 +7,7 @@ use quiver_engine::*;
 
 use super::rules::{Key, LEAST, Rule, hop, is_cut};
 
-/// How far a stage moves the headers of packets.
+/// The bytes by which a stage moves the current headers of packets.
 #[derive(Clone, Copy)]
 pub enum Move {
     None,

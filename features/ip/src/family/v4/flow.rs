@@ -14,14 +14,21 @@ use crate::flows::{FlowKey, kept};
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
 pub fn hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+    let ports = ports(p, p.length) ^ p.header.get(fields::PROTOCOL);
+    let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
+    mix([source, destination, ports], |a, b| a + b)
+}
+
+/// The ports of TCP and UDP, the source port in the upper half; 0 of other protocols, of fragments, and of packets with options. `length`
+/// counts from the IP header on.
+#[inline(always)]
+pub fn ports<I: Isa>(p: &PacketLanes<I>, length: Lanes<I>) -> Lanes<I> {
     let protocol = p.header.get(fields::PROTOCOL);
     let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0));
     let whole = (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0);
     let plain = p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL));
-    let there = p.length.gt(PORTS_END - 1);
-    let ports = protocol.replace(has_ports & whole & plain & there, p.header.get(fields::PORTS) ^ protocol);
-    let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
-    mix([source, destination, ports], |a, b| a + b)
+    let there = length.gt(PORTS_END - 1);
+    p.hop.same(0).replace(has_ports & whole & plain & there, p.header.get(fields::PORTS))
 }
 
 /// Bytes of a packet that has both ports.
@@ -47,12 +54,10 @@ const GTP: u32 = 2152;
 pub fn key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::PROTOCOL);
     let none = protocol & kept(false);
+    // The ports are none where the packet is a fragment or has options.
+    let ports = ports(p, p.length);
     let is_udp = protocol.eq(u32::from(IpProtocol::UDP.0));
-    let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | is_udp;
-    let whole = (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0);
-    let plain = p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL)) & whole;
-    let ports = none.replace(has_ports & plain & p.length.gt(PORTS_END - 1), p.header.get(fields::PORTS));
-    let is_gtp = is_udp & plain & (ports & 0xffff).eq(GTP) & p.length.gt(TUNNEL_END - 1);
+    let is_gtp = is_udp & (ports & 0xffff).eq(GTP) & p.length.gt(TUNNEL_END - 1);
     // A stage that hardly ever asks for it does not have these bytes loaded.
     let mut tunnels = [0; LANES];
     for lane in (is_gtp & p.live).bits() {

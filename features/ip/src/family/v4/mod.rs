@@ -1,7 +1,7 @@
 //! IPv4: what a router accepts (RFC 1812, 5.2.2), and where its fields lie.
 
-mod fields;
-mod flow;
+pub mod fields;
+pub mod flow;
 mod fragment;
 mod options;
 
