@@ -10,7 +10,7 @@ use quiver_engine::*;
 
 use super::fate::{Fate, Made, Passed};
 use super::nodes::{self, Extra, FORMS, Move};
-use super::rules::{Key, Model, Rule};
+use super::rules::{Key, Model, Rule, Table};
 
 /// Interfaces that receive and send. One more is down, and others are not there.
 pub const INTERFACES: u32 = 3;
@@ -257,7 +257,7 @@ fn output(packet: &Model, counts: &mut Counts) -> Option<(u32, Vec<u8>)> {
 /// A node with these arcs and one more; of ten `stages` more are stages. Without any, it is one that does nothing else than its rule.
 fn described(r: &mut Rng, name: &'static str, mut arcs: Vec<ArcSpec>, stages: u8) -> Described {
     arcs.push(ArcSpec { name: "too-short", to: To::Drop });
-    let form = if name == OUT { Some([7, 8, 10, 12][r.usize(..4)]) } else { Some(r.usize(..FORMS.len() - 1)) };
+    let form = if name == OUT { Some([5, 6, 7, 9][r.usize(..4)]) } else { Some(r.usize(..FORMS.len() - 1)) };
     let form = form.filter(|_| name == OUT || r.u8(..10) < stages + 3 && stages > 0);
     let extra = match r.u8(..6) {
         0 if stages > 0 && form.is_none() => Extra::Copies,
@@ -268,19 +268,18 @@ fn described(r: &mut Rng, name: &'static str, mut arcs: Vec<ArcSpec>, stages: u8
     Described { name, form, extra, rule, treated: Arc::default(), arcs: Vec::leak(arcs) }
 }
 
-fn table<T: Copy>(r: &mut Rng, choices: &[T]) -> Arc<[T; 256]> {
+fn table(r: &mut Rng, choices: &[u32]) -> Table {
     let one = r.bool().then(|| choices[r.usize(..choices.len())]);
     Arc::new(std::array::from_fn(|_| one.unwrap_or_else(|| choices[r.usize(..choices.len())])))
 }
 /// A rule for nodes of a form with so many arcs beside that of packets that are too short.
 fn rule(r: &mut Rng, form: usize, arcs: u16) -> Rule {
-    let number = form;
     let form = &FORMS[form];
     let back = form.back as usize;
     let place = |r: &mut Rng, quarter: usize| r.usize((16 * quarter).max(back)..16 * quarter + 16);
     let common = if r.u8(..5) == 0 { r.u16(..arcs) } else { 0 };
     let is_common = r.u8(100..255);
-    let by = |by| Arc::new([by; 256]);
+    let by = |bytes: i32| Arc::new([bytes as u32; 256]);
     Rule {
         back,
         key: match form.reads {
@@ -288,7 +287,7 @@ fn rule(r: &mut Rng, form: usize, arcs: u16) -> Rule {
             None if form.is_alike => Key::Rx,
             None => Key::Hop,
         },
-        arcs: std::array::from_fn(|_| if r.u8(..) <= is_common { common } else { r.u16(..arcs) }),
+        arcs: Arc::new(std::array::from_fn(|_| if r.u8(..) <= is_common { common } else { r.u16(..arcs) }.into())),
         short: arcs,
         is_early: form.is_alike || r.u8(..4) == 0,
         cuts: form.cuts,
@@ -298,10 +297,10 @@ fn rule(r: &mut Rng, form: usize, arcs: u16) -> Rule {
             table(r, &choices)
         }),
         tx_by_rx: form.reads.is_none(),
-        hop: form.hop.then(|| r.u32(..)),
+        hop: form.hop.then(|| Arc::new(std::array::from_fn(|_| r.u32(..0x10000)))),
         rx: form.rx.then(|| table(r, &[0, 1, 2])),
         add: form.rewrites.filter(|_| form.back == 0).map(|quarter| (place(r, quarter), r.u8(..))),
-        front: (number == 4).then(|| r.u32(..).to_be_bytes()),
+        front: (form.rewrites.is_some() && form.back > 0).then(|| r.u32(..).to_be_bytes()),
         moves: match form.moves {
             Move::None => None,
             Move::By(bytes) => Some(by(bytes)),

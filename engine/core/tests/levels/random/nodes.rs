@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_engine::*;
 
-use super::rules::{Key, LEAST, Rule, hop, is_cut};
+use super::rules::{Key, LEAST, Rule, cut};
 
 /// The bytes by which a stage moves the current headers of packets.
 #[derive(Clone, Copy)]
@@ -46,17 +46,14 @@ const PLAIN: Form = Form {
     is_alike: false,
 };
 /// All forms. The last one is that of plain nodes, which may do all of that.
-pub const FORMS: [Form; 16] = [
+pub const FORMS: [Form; 13] = [
     PLAIN,
     Form { back: 14, reads: Some(2), ..PLAIN },
-    Form { moves: Move::By(4), ..PLAIN },
     Form { reads: Some(1), moves: Move::Mixed, ..PLAIN },
     Form { back: 14, reads: Some(1), rewrites: Some(0), moves: Move::By(-4), ..PLAIN },
     Form { reads: Some(1), rewrites: Some(3), ..PLAIN },
-    Form { rewrites: Some(0), ..PLAIN },
     Form { tx: true, hop: true, ..PLAIN },
     Form { reads: None, tx: true, ..PLAIN },
-    Form { reads: Some(2), cuts: true, ..PLAIN },
     Form { tx: true, has_ordinary: true, ..PLAIN },
     Form { reads: Some(3), rewrites: Some(1), moves: Move::By(4), has_ordinary: true, ..PLAIN },
     Form { reads: None, tx: true, hop: true, is_alike: true, ..PLAIN },
@@ -88,6 +85,25 @@ const fn quarter(number: Option<usize>) -> Quarters {
     match number {
         Some(number) => Quarters::of(16 * number, 16 * number + 16),
         None => Quarters::NONE,
+    }
+}
+
+/// A value for each lane by its key.
+#[inline(always)]
+fn look_up<I: Isa>(keys: Lanes<I>, table: &[u32; 256]) -> Lanes<I> {
+    keys.map_uniform(|key| table[(key & 255) as usize])
+}
+/// Writes the bytes that a rule names into the windows of some lanes. It is compiled once for all forms.
+#[inline(never)]
+fn write(rule: &Rule, windows: &mut Windows<'_>, lanes: Mask8) {
+    for lane in lanes {
+        let window = windows.of(lane);
+        if let Some((at, value)) = rule.add {
+            window[at] = window[at].wrapping_add(value);
+        }
+        if let Some(bytes) = rule.front {
+            window[10..14].copy_from_slice(&bytes);
+        }
     }
 }
 
@@ -123,35 +139,26 @@ impl<const N: usize> Follow<N> {
     #[inline(always)]
     fn change<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>, keys: Lanes<I>, lanes: Mask<I>) {
         let rule = &*self.rule;
-        let of = |table: &[u32; 256], key: u32| table[(key & 255) as usize];
         if FORMS[N].cuts {
-            let cut =
-                lanes.with(Mask8(p.length.array().iter().rev().fold(0, |cut, l| cut << 1 | u8::from(is_cut(*l)))));
-            p.length = p.length.replace(cut & lanes, p.length - 1);
+            p.length = p.length.replace(lanes, p.length.with(&p.length.array().map(cut)));
         }
-        if let Some(tx) = &rule.tx {
+        if let Some(tx) = rule.tx.as_ref().filter(|_| FORMS[N].tx) {
             let chosen = match rule.tx_by_rx {
-                true => p.of_rx(self.tx, |rx| of(tx, rx)),
-                false => keys.map_uniform(|key| of(tx, key)),
+                true if p.has_one_rx() => p.rx.same(self.tx),
+                true => look_up(p.rx, tx),
+                false => look_up(keys, tx),
             };
             p.tx = p.tx.replace(lanes, chosen);
         }
-        if let Some(salt) = rule.hop {
-            p.hop = p.hop.replace(lanes, keys.map_uniform(|key| hop(key, salt)));
+        if let Some(hop) = rule.hop.as_ref().filter(|_| FORMS[N].hop) {
+            p.hop = p.hop.replace(lanes, look_up(keys, hop));
         }
-        for lane in lanes.bits() {
-            if let Some((at, value)) = rule.add {
-                let byte = &mut windows.of(lane)[at];
-                *byte = byte.wrapping_add(value);
-                self.has_written = true;
-            }
-            if let Some(bytes) = rule.front {
-                windows.of(lane)[10..14].copy_from_slice(&bytes);
-                self.has_written = true;
-            }
+        if FORMS[N].rewrites.is_some() && (rule.add.is_some() || rule.front.is_some()) {
+            write(rule, windows, lanes.bits());
+            self.has_written = true;
         }
-        if let Some(rx) = &rule.rx {
-            p.rx = p.rx.replace(lanes, keys.map_uniform(|key| of(rx, key)));
+        if let Some(rx) = rule.rx.as_ref().filter(|_| FORMS[N].rx) {
+            p.rx = p.rx.replace(lanes, look_up(keys, rx));
         }
     }
     /// Counts packets that are long enough.
@@ -187,9 +194,9 @@ impl<const N: usize> Body for &mut Follow<N> {
         }
         let (rule, key) = (&*self.rule, rx as usize & 255);
         Some(Alike {
-            arc: rule.arcs[key],
+            arc: rule.arc(key),
             tx: rule.tx.as_ref().map(|tx| tx[key]),
-            hop: rule.hop.map(|salt| hop(key as u32, salt)),
+            hop: rule.hop.as_ref().map(|hop| hop[key]),
         })
     }
     fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
@@ -206,7 +213,7 @@ impl<const N: usize> Body for &mut Follow<N> {
     #[inline(always)]
     fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
         let keys = self.keys(p);
-        let arcs = keys.map_uniform(|key| self.rule.arcs[(key & 255) as usize].into());
+        let arcs = look_up(keys, &self.rule.arcs);
         if p.length.lt(LEAST).any() || !arcs.eq(u32::from(self.rule.ordinary)).all() {
             return false;
         }
@@ -223,7 +230,7 @@ impl<const N: usize> Body for &mut Follow<N> {
         p.leave(p.length.lt(LEAST), rule.short);
         let (keys, whole) = (self.keys(p), p.live);
         self.count(whole);
-        let arcs = keys.map_uniform(|key| rule.arcs[(key & 255) as usize].into());
+        let arcs = look_up(keys, &rule.arcs);
         for arc in 1..rule.short {
             p.leave(arcs.eq(u32::from(arc)), arc);
         }
@@ -231,9 +238,7 @@ impl<const N: usize> Body for &mut Follow<N> {
         self.change(p, windows, keys, lanes);
         match (FORMS[N].moves, &rule.moves) {
             (Move::By(by), _) => p.advance(lanes, by as u32),
-            (Move::Mixed, Some(moves)) => {
-                p.advance(lanes, keys.map_uniform(|key| moves[(key & 255) as usize] as u32));
-            }
+            (Move::Mixed, Some(moves)) => p.advance(lanes, look_up(keys, moves)),
             _ => {}
         }
     }
@@ -268,7 +273,7 @@ impl Node for Plain {
                 Key::Hop => (frame.hop[i] & 255) as usize,
                 Key::Rx => frame.rx[i] as usize & 255,
             };
-            let arc = rule.arcs[key];
+            let arc = rule.arc(key);
             frame.next[i] = arc;
             if arc == 0 || rule.is_early {
                 change(rule, cx.pool, frame, i, key);
@@ -289,21 +294,21 @@ impl Node for Plain {
     }
 }
 fn change(rule: &Rule, pool: &mut Pool, frame: &mut Frame, i: usize, key: usize) {
-    if rule.cuts && is_cut(frame.length[i]) {
-        frame.truncate(i, frame.length[i] - 1);
+    if rule.cuts {
+        frame.truncate(i, cut(frame.length[i]));
     }
     if let Some(tx) = &rule.tx {
         frame.tx[i] = tx[if rule.tx_by_rx { frame.rx[i] as usize & 255 } else { key }];
     }
-    if let Some(salt) = rule.hop {
-        frame.hop[i] = hop(key as u32, salt);
+    if let Some(hop) = &rule.hop {
+        frame.hop[i] = hop[key];
     }
     if let Some((at, value)) = rule.add {
         let byte = &mut frame.bytes_mut(pool, i)[at];
         *byte = byte.wrapping_add(value);
     }
     if let Some(moves) = &rule.moves {
-        assert!(frame.advance(pool, i, moves[key] as isize), "there is room");
+        assert!(frame.advance(pool, i, moves[key] as i32 as isize), "there is room");
     }
     if let Some(rx) = &rule.rx {
         frame.rx[i] = rx[key];
@@ -330,5 +335,5 @@ pub fn spec(
             }
         };
     }
-    forms!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
+    forms!(0 1 2 3 4 5 6 7 8 9 10 11)
 }

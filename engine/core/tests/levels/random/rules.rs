@@ -39,40 +39,40 @@ pub enum Key {
     Rx,
 }
 
+/// A value for each key.
+pub type Table = Arc<[u32; 256]>;
+
 /// A treatment. Tables are indexed by the key.
 #[derive(Clone)]
 pub struct Rule {
     /// Bytes before the current header at which the window begins.
     pub back: usize,
     pub key: Key,
-    pub arcs: [u16; 256],
+    pub arcs: Table,
     /// The arc of packets that are too short, the last one.
     pub short: u16,
     /// Whether packets that leave by another arc than the first are changed, too.
     pub is_early: bool,
     /// Whether packets of 201 to 999 bytes lose their last byte.
     pub cuts: bool,
-    pub tx: Option<Arc<[u32; 256]>>,
+    pub tx: Option<Table>,
     /// Whether the receiving interface chooses the sending one, instead of the key.
     pub tx_by_rx: bool,
-    pub hop: Option<u32>,
-    pub rx: Option<Arc<[u32; 256]>>,
+    pub hop: Option<Table>,
+    pub rx: Option<Table>,
     /// What is added to the byte at a place of the window.
     pub add: Option<(usize, u8)>,
     /// What is written into the four bytes in front of the current header.
     pub front: Option<[u8; 4]>,
-    pub moves: Option<Arc<[i32; 256]>>,
+    /// Bytes, in two's complement.
+    pub moves: Option<Table>,
     /// The arc of packets that the stage takes for ordinary.
     pub ordinary: u16,
 }
 
-/// Whether a packet of this length loses its last byte where a rule cuts.
-pub fn is_cut(length: u32) -> bool {
-    length > 200 && length < 1000
-}
-/// What a rule writes into the hop column.
-pub fn hop(key: u32, salt: u32) -> u32 {
-    (key.wrapping_mul(7) ^ salt) & 0xffff
+/// The length that is left of a packet where a rule cuts.
+pub fn cut(length: u32) -> u32 {
+    length - u32::from(length > 200 && length < 1000)
 }
 
 impl Rule {
@@ -83,6 +83,9 @@ impl Rule {
             Key::Rx => packet.rx as usize & 255,
         }
     }
+    pub fn arc(&self, key: usize) -> u16 {
+        self.arcs[key] as u16
+    }
     /// Treats a packet, and says by which arc it leaves.
     pub fn treat(&self, packet: &mut Model) -> u16 {
         let length = packet.bytes().len() as u32;
@@ -90,19 +93,19 @@ impl Rule {
             return self.short;
         }
         let key = self.key_of(packet);
-        let arc = self.arcs[key];
+        let arc = self.arc(key);
         if arc != 0 && !self.is_early {
             return arc;
         }
         let window = packet.start - self.back;
-        if self.cuts && is_cut(length) {
-            packet.end -= 1;
+        if self.cuts {
+            packet.end = packet.start + cut(length) as usize;
         }
         if let Some(tx) = &self.tx {
             packet.tx = tx[if self.tx_by_rx { packet.rx as usize & 255 } else { key }];
         }
-        if let Some(salt) = self.hop {
-            packet.hop = hop(key as u32, salt);
+        if let Some(hop) = &self.hop {
+            packet.hop = hop[key];
         }
         if let Some((at, value)) = self.add {
             let byte = &mut packet.memory[window + at];
@@ -112,7 +115,7 @@ impl Rule {
             packet.memory[packet.start - 4..packet.start].copy_from_slice(&bytes);
         }
         if let Some(moves) = &self.moves {
-            packet.start = packet.start.wrapping_add_signed(moves[key] as isize);
+            packet.start = packet.start.wrapping_add_signed(moves[key] as i32 as isize);
         }
         if let Some(rx) = &self.rx {
             packet.rx = rx[key];
