@@ -185,6 +185,20 @@ impl Frame {
     pub fn left(&self) -> Rows {
         Rows(self.left)
     }
+    /// The rows that left it by this arc, which is not the first.
+    #[inline(always)]
+    pub(crate) fn left_by(&self, arc: u16) -> Rows {
+        match self.way_out() {
+            Some(all) if all != arc => Rows(0),
+            Some(_) => self.left(),
+            None => self.some_left_by(arc),
+        }
+    }
+    #[cold]
+    fn some_left_by(&self, arc: u16) -> Rows {
+        let by_arc = self.left().filter(|row| self.next[*row] == arc);
+        Rows(by_arc.fold(0, |rows, row| rows | 1 << row))
+    }
     /// What is said of row `i`.
     #[inline(always)]
     pub fn flags(&self, i: usize) -> Flags {

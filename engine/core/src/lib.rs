@@ -53,6 +53,9 @@ pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
-pub use stage::{Ahead, Alike, Body, Columns, Field, Header, PacketLanes, Quarters, Stage, StageNode, Windows};
+pub use stage::{
+    Ahead, Alike, Body, Columns, Field, Header, PacketLanes, Quarters, SlowPath, SlowPathNode, Stage, StageNode,
+    Windows,
+};
 pub use tx::{Batch, TxContext, TxQueue};
 pub use worker::Worker;

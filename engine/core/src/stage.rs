@@ -5,13 +5,15 @@
 //! stage and is the ordinary node. Dispatch has stages that follow one another work on a frame in turn, while its columns
 //! and header words are in the nearest cache: see [`Graph`](crate::graph::Graph).
 //!
-//! - `lanes`: eight packets in a stage's hands; `frame_loop`: the loop over a frame.
+//! - `lanes`: eight packets in a stage's hands; `frame_loop`: the loop over a frame; `slow_path`: packets that are treated one by one.
 
 mod frame_loop;
 mod lanes;
+mod slow_path;
 
 pub use frame_loop::StageNode;
 pub use lanes::{Columns, Field, Header, PacketLanes, Quarters, Windows};
+pub use slow_path::{SlowPath, SlowPathNode};
 
 pub(crate) use frame_loop::node_kernel;
 

@@ -172,9 +172,9 @@ impl Bridges {
     /// The members to which a domain floods. A tunnel to a group reaches the other ends of tunnels to hosts, which would get a frame
     /// twice (RFC 7348, 4.2).
     fn flooded(&self, id: u32) -> Arc<[Member]> {
-        let is = |member: &Member, to| self.tunnels.get(&member.interface) == Some(&to);
-        let has_group = self.members(id).any(|member| is(&member, TunnelTo::Group));
-        self.members(id).filter(|member| !(has_group && is(member, TunnelTo::Host))).collect()
+        let to = |member: &Member| self.tunnels.get(&member.interface);
+        let has_group = self.members(id).any(|member| matches!(to(&member), Some(TunnelTo::Group)));
+        self.members(id).filter(|member| !(has_group && matches!(to(member), Some(TunnelTo::Host { .. })))).collect()
     }
     /// The domain's interface for frames to unknown addresses.
     pub fn unknown(&self, id: u32) -> Option<InterfaceId> {

@@ -13,7 +13,7 @@ pub mod config;
 pub use config::GeneveTunnel;
 
 use quiver_control::Control;
-use quiver_engine::Dataplane;
+use quiver_engine::{Dataplane, Isa, Lanes, Mask};
 use quiver_tunnel::{Header, Kind, Malformed, TunnelError, Words};
 use quiver_wire::geneve::options;
 use quiver_wire::{EtherType, GeneveHeader, Header as _, UdpPort, Vni};
@@ -34,6 +34,12 @@ impl Kind for Geneve {
 
     fn header(vni: Vni, protocol: EtherType) -> Vec<u8> {
         GeneveHeader::new(vni, protocol).as_bytes().to_vec()
+    }
+    #[inline(always)]
+    fn of_words<I: Isa>([first, second]: [Lanes<I>; 2]) -> (Mask<I>, Lanes<I>) {
+        // Version 0, no options, no message of control.
+        let looked_at = 0xff00_ffff | u32::from(GeneveHeader::CONTROL) << 16;
+        ((first & looked_at).eq(u32::from(EtherType::TRANSPARENT_BRIDGING.0)), second >> 8)
     }
     #[inline(always)]
     fn parse(datagram: &[u8]) -> Result<Header, Malformed> {

@@ -61,8 +61,13 @@ pub struct Interface {
 /// Whom frames reach that leave by a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelTo {
-    /// One other end.
-    Host,
+    /// One other end, to whose address the table of this number has the way.
+    Host {
+        /// The table.
+        table: u32,
+        /// The address.
+        address: IpAddr,
+    },
     /// All other ends of its network, those of tunnels to hosts among them.
     Group,
 }
@@ -142,6 +147,8 @@ pub struct Interfaces {
     taken: HashMap<String, u32>,
     /// Parts of interfaces, behind those.
     parts: BTreeSet<(InterfaceId, InterfaceId)>,
+    /// How many are tunnels.
+    tunnels: usize,
     watchers: Vec<Watcher>,
     /// Numbers that no worker can refer to any more arrive here.
     released: (Sender<InterfaceId>, Receiver<InterfaceId>),
@@ -155,6 +162,7 @@ impl Default for Interfaces {
             names: HashMap::new(),
             taken: HashMap::new(),
             parts: BTreeSet::new(),
+            tunnels: 0,
             watchers: vec![],
             released: channel(),
             free: vec![],
@@ -188,6 +196,10 @@ impl Interfaces {
     /// The interface of this number.
     pub fn get(&self, id: InterfaceId) -> Option<&Interface> {
         self.interfaces.get(id.index())?.as_ref()
+    }
+    /// Whether there are tunnels.
+    pub fn has_tunnels(&self) -> bool {
+        self.tunnels > 0
     }
     /// The name of an interface, for people; its number if it is gone.
     pub fn name(&self, id: InterfaceId) -> String {
@@ -349,6 +361,7 @@ pub fn remove(control: &Control, id: InterfaceId) {
         if let Some(interface) = interfaces.interfaces[id.index()].take() {
             interfaces.release_name(&interface.name);
             interface.parent.map(|parent| interfaces.parts.remove(&(parent, id)));
+            interfaces.tunnels -= usize::from(interface.tunnel.is_some());
         }
         interfaces.released.0.clone()
     };
@@ -372,7 +385,8 @@ pub fn set_peer(control: &Control, id: InterfaceId, peer: MacAddress) {
 /// Notes that an interface is a tunnel. Called by the room that makes it, once.
 pub fn set_tunnel(control: &Control, id: InterfaceId, to: TunnelTo) {
     let mut interfaces = control.room_mut::<Interfaces>();
-    interfaces.get_mut(id).into_iter().for_each(|interface| interface.tunnel = Some(to));
+    let before = interfaces.get_mut(id).map(|interface| interface.tunnel.replace(to));
+    interfaces.tunnels += usize::from(before.is_some_and(|before| before.is_none()));
 }
 
 /// Notes that an interface gained or lost its connection. Called by its driver.

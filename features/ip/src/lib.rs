@@ -3,7 +3,7 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
-//! - [`crossing`]: next hops of the other family; `circles`: which of them lead back.
+//! - [`crossing`]: next hops of the other family; `circles`: which of them lead back; `recursion`: routes into tunnels that lead back.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - [`upper`]: ports, of fragments, too. [`fates`]: what becomes of packets whose path leads to no neighbour.
@@ -39,6 +39,7 @@ pub mod node;
 pub mod objects;
 pub mod path_mtu;
 mod protocols;
+mod recursion;
 pub mod room;
 pub mod show;
 pub mod sources;

@@ -32,6 +32,7 @@ use crate::objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
+use crate::recursion;
 use crate::special::{SpecialAction, Specials};
 
 /// A family's feature arcs, where each ends, and whose interface decides.
@@ -183,6 +184,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     crate::show::register(control);
     crate::groups::register(control);
     crate::link_local::register(control);
+    recursion::register(control);
     crate::broadcast::register(control);
     crate::path_mtu::register(control);
     crate::special::register(control);
@@ -370,7 +372,7 @@ impl<F: Family> Ip<F> {
             ingress: of_local.0.clone(),
             groups: of_local.1.clone(),
         };
-        graph.node(NodeSpec::new(F::NAMES.local, local::arcs_of::<F>(), local).describe(describe::<F>))?;
+        graph.node(NodeSpec::with_slow_path(local).describe(describe::<F>))?;
         graph.node(NodeSpec::new(F::NAMES.punt, PuntNext::ARCS, |_| Punt).describe(describe::<F>))?;
         F::add_nodes(self, graph)
     }
@@ -784,6 +786,10 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
     if id == LOCAL {
         return Err(ObjectError::field("interface", "local0 neither sends nor receives").remedy("choose another one"));
     }
+    if add {
+        let (table, prefix) = (control.room::<Ip<F>>().table_of(id), wanted.address.prefix());
+        recursion::note(control, (wanted, "address"), (table, prefix), &[Path::to(Target::Link(id))]);
+    }
     change_address(control, id, wanted.address, add)
 }
 
@@ -832,6 +838,7 @@ fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Re
     match change {
         Change::Create(route) | Change::Update { new: route, .. } => {
             let paths = paths(control, &route.paths)?;
+            recursion::note(control, (route, "paths"), (route.table.into(), route.prefix), &paths);
             let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)?;
         }

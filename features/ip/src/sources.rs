@@ -14,6 +14,7 @@ use quiver_wire::{Prefix, V4, V6};
 use crate::family::Family;
 use crate::fib::Source;
 use crate::objects::{RoutePath, TableNumber, check_paths};
+use crate::recursion;
 use crate::room::{Ip, paths, refused};
 
 /// A source of routes that a client has added.
@@ -164,6 +165,7 @@ fn apply_route<F: Family>(control: &Control, change: Change<'_, SourceRoute<F>>)
     match add {
         true => {
             let paths = paths(control, &route.paths)?;
+            recursion::note(control, (route, "paths"), (route.table.into(), route.prefix), &paths);
             let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.insert(route.table.into(), route.prefix, source, paths).map_err(refused)
         }

@@ -29,10 +29,19 @@ pub struct Key<A> {
 impl<A> Key<A> {
     #[inline(always)]
     fn of(&self, remote: u32, local: u32) -> u128 {
-        let ends = u128::from(remote) << 96 | u128::from(local) << 64;
-        let lower = u64::from(self.vni.get()) << 40 | u64::from(self.port.0) << 24 | u64::from(self.slot) << 8 | 1;
-        ends | u128::from(lower)
+        number(remote, local, lower(self.vni.get(), self.port.0, self.slot))
     }
+}
+
+/// The network, the port and the table in the number of a key.
+#[inline(always)]
+pub(crate) fn lower(vni: u32, port: u16, slot: u16) -> u64 {
+    u64::from(vni) << 40 | u64::from(port) << 24 | u64::from(slot) << 8 | 1
+}
+
+#[inline(always)]
+fn number(remote: u32, local: u32, lower: u64) -> u128 {
+    u128::from(remote) << 96 | u128::from(local) << 64 | u128::from(lower)
 }
 
 /// A tunnel as a datagram finds it.
@@ -40,11 +49,18 @@ impl<A> Key<A> {
 pub struct Found(u32);
 
 impl Found {
-    const UP: u32 = 1 << 24;
-    const ARC: u32 = 25;
+    /// The bit that says that it is up.
+    pub(crate) const UP: u32 = 1 << 24;
+    /// The first bit of the arc.
+    pub(crate) const ARC: u32 = 25;
     /// An interface, whether it is up, and the arc by which its packets go on.
     pub fn new(interface: u32, up: bool, arc: u16) -> Found {
         Found(interface & (Self::UP - 1) | u32::from(up) << 24 | u32::from(arc) << Self::ARC)
+    }
+    /// All of it.
+    #[inline(always)]
+    pub(crate) fn word(self) -> u32 {
+        self.0
     }
     /// The interface.
     #[inline(always)]
@@ -89,8 +105,25 @@ impl View<'_> {
     /// The tunnel of a key.
     #[inline(always)]
     pub fn get<F: Underlay>(&self, key: &Key<F::Address>) -> Option<Found> {
-        let (remote, local) = (F::number(key.remote, &self.hosts)?, F::number(key.local, &self.hosts)?);
-        self.tunnels.get(key.of(remote, local)).map(Found)
+        self.find::<F>(F::bits(key.remote), F::bits(key.local), lower(key.vni.get(), key.port.0, key.slot))
+    }
+    /// The tunnel between two ends, of a network, a port and a table.
+    #[inline(always)]
+    pub(crate) fn find<F: Underlay>(&self, remote: F::Bits, local: F::Bits, lower: u64) -> Option<Found> {
+        let (remote, local) = (F::number(remote, &self.hosts)?, F::number(local, &self.hosts)?);
+        self.tunnels.get(number(remote, local, lower)).map(Found)
+    }
+    /// Whether tunnels lie so far away that it is worth while to fetch them ahead.
+    #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.tunnels.is_large()
+    }
+    /// Fetches what [`View::find`] looks at last.
+    #[inline(always)]
+    pub(crate) fn prefetch<F: Underlay>(&self, remote: F::Bits, local: F::Bits, lower: u64) {
+        if let (Some(remote), Some(local)) = (F::number(remote, &self.hosts), F::number(local, &self.hosts)) {
+            self.tunnels.prefetch(number(remote, local, lower));
+        }
     }
 }
 

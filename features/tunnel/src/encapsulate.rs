@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, Node, PacketLanes, Paged,
-    Quarters, Row, Snapshot, Stage, StageNode, Windows, arcs,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, PacketLanes, Paged, Quarters,
+    Row, Rows, SlowPath, Snapshot, Stage, Windows, arcs,
 };
 use quiver_ip::family::BACK;
 use quiver_ip::family::v4::{fields, flow as flow_of_ip4};
@@ -58,11 +58,11 @@ pub struct Tunnel {
 }
 
 /// Tunnels by the numbers of their interfaces.
-pub type Rows = Paged<Option<Tunnel>>;
+pub type TunnelRows = Paged<Option<Tunnel>>;
 
 /// The stage: frames that need nothing but headers in front of them.
 pub struct Encapsulate<K: Kind, F: Underlay> {
-    rows: Snapshot<Rows>,
+    rows: Snapshot<TunnelRows>,
     groups: Snapshot<GroupRows>,
     sent: Arc<Row>,
     putter: Putter,
@@ -80,7 +80,7 @@ impl<K: Kind, F: Underlay> Clone for Encapsulate<K, F> {
 impl<K: Kind, F: Underlay> Encapsulate<K, F> {
     /// The stage, with the tunnels, the groups of the family, and this worker's counters of sent packets by interface.
     pub(crate) fn new(
-        rows: Snapshot<Rows>,
+        rows: Snapshot<TunnelRows>,
         groups: Snapshot<GroupRows>,
         sent: Arc<Row>,
         worker: usize,
@@ -88,7 +88,14 @@ impl<K: Kind, F: Underlay> Encapsulate<K, F> {
         Encapsulate { rows, groups, sent, putter: Putter::new(worker), kind: PhantomData }
     }
     #[inline(always)]
-    fn put(&self, rows: &Rows, groups: &GroupRows, cx: &mut Context, frame: &mut Frame, i: usize) -> Result<(), Next> {
+    fn put(
+        &self,
+        rows: &TunnelRows,
+        groups: &GroupRows,
+        cx: &mut Context,
+        frame: &mut Frame,
+        i: usize,
+    ) -> Result<(), Next> {
         let tx = frame.tx[i];
         let tunnel = rows.get(tx as usize).and_then(Option::as_ref).filter(|tunnel| tunnel.up).ok_or(Next::Down)?;
         let bytes = frame.bytes(cx.pool, i);
@@ -137,7 +144,7 @@ impl<K: Kind, F: Underlay> Stage for Encapsulate<K, F> {
 
 /// The stage at work.
 pub struct EncapsulateBody<'f, K: Kind, F: Underlay> {
-    rows: &'f Rows,
+    rows: &'f TunnelRows,
     groups: &'f GroupRows,
     sent: LaneRow<'f>,
     putter: &'f Putter,
@@ -182,7 +189,7 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         // Where packets are emitted, all have to be, so that none overtakes them.
         let whole = p.length.gt(u32::from(u16::MAX) - Self::HEADERS) | p.offset.lt(Self::HEADERS + LINK);
-        p.leave(if p.any.has(Flags::OFFLOAD) { p.live } else { whole }, ODD);
+        p.leave(if p.any.has(Flags::OFFLOAD) { p.live } else { whole }, SLOW);
         let word = p.header.word(12);
         let is_ip4 = (word >> 8).eq(TYPE_AND_VERSION) & p.length.gt(LINK + V4::HEADER_LENGTH as u32 - 1);
         let (source, destination) = (p.header.get(fields::SOURCE).each(), p.header.get(fields::DESTINATION).each());
@@ -215,7 +222,7 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
             let window = windows.at(lane, offsets[lane].wrapping_sub(Self::HEADERS));
             ready.outer.fill(&mut window[..Self::HEADERS as usize], &datagram, |sum| sum);
         }
-        p.leave(p.live.with(odd), ODD);
+        p.leave(p.live.with(odd), SLOW);
         self.sent.add(p.live, p.tx, p.length);
         p.hop = p.hop.replace(p.live, p.hop.with(&hops));
         p.unflag(Flags::LINK_GROUP);
@@ -232,34 +239,16 @@ fn looked_at<I: Isa>(windows: &Windows<'_>, p: &PacketLanes<I>, lane: usize) -> 
     (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
 }
 
-/// The arc by which the stage lets go of packets that [`EncapsulateNode`] looks at one by one.
-const ODD: Next = Next::NotCompleted;
+/// The arc of packets that take the slow path.
+const SLOW: Next = Next::NotCompleted;
 
-/// The node: the stage, and behind it packets that need more than headers.
-pub struct EncapsulateNode<K: Kind, F: Underlay>(StageNode<Encapsulate<K, F>>);
-
-impl<K: Kind, F: Underlay> EncapsulateNode<K, F> {
-    /// The node around its stage.
-    pub(crate) fn new(stage: Encapsulate<K, F>) -> EncapsulateNode<K, F> {
-        EncapsulateNode(StageNode(stage))
-    }
-}
-
-impl<K: Kind, F: Underlay> Node for EncapsulateNode<K, F> {
-    fn is_stage(&self) -> bool {
-        true
-    }
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.0.process(cx, frame);
-        if frame.left().is_empty() {
-            return;
-        }
-        frame.set_mixed();
-        let stage = &self.0.0;
-        let (rows, groups) = (stage.rows.read(cx.guard), stage.groups.read(cx.guard));
-        stage.putter.begin();
-        for i in frame.left() {
-            if let Err(dropped) = stage.put(rows, groups, cx, frame, i) {
+impl<K: Kind, F: Underlay> SlowPath for Encapsulate<K, F> {
+    const SLOW: u16 = SLOW as u16;
+    fn treat(&mut self, cx: &mut Context, frame: &mut Frame, rows: Rows) {
+        let (tunnels, groups) = (self.rows.read(cx.guard), self.groups.read(cx.guard));
+        self.putter.begin();
+        for i in rows {
+            if let Err(dropped) = self.put(tunnels, groups, cx, frame, i) {
                 frame.next[i] = dropped.into();
             }
         }

@@ -9,16 +9,21 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_engine::{ArcSpec, Context, Counter, Flags, Frame, Guard, Node, Paged, Row, Snapshot, To, arcs};
+use quiver_engine::{
+    Ahead, ArcSpec, Body, Columns, Context, Counter, Field, Flags, Frame, Guard, Isa, LANES, LaneRow, Node,
+    PacketLanes, Paged, Quarters, Row, Rows, SlowPath, Snapshot, Stage, To, Windows, arcs,
+};
+use quiver_ip::family::BACK;
+use quiver_ip::fib::Forwarding;
 use quiver_ip::ingress::Ingress;
 use quiver_wire::{EtherType, Header, IpHeader, IpProtocol, UdpHeader, UdpPort};
 
-use crate::directory::{Found, Key, Reader, View};
+use crate::directory::{self, Found, Key, Reader, View};
 use crate::ecn;
-use crate::encapsulate::Rows;
+use crate::encapsulate::TunnelRows;
 use crate::kind::{Kind, Malformed};
 use crate::put::Inner;
-use crate::underlay::Underlay;
+use crate::underlay::{Underlay, tunnel_header};
 
 arcs! {
     /// Where packets go from here. The first ones are those that a tunnel can choose.
@@ -40,18 +45,13 @@ arcs! {
     }
 }
 
-/// The arcs of a kind.
-pub(crate) const fn arcs_of<K: Kind>() -> &'static [ArcSpec] {
-    if K::HAS_OPTIONS { Next::ARCS } else { Next::ARCS.split_at(Next::Options as usize).0 }
-}
-
 /// In place of an arc: IPv4 or IPv6, as the packet says.
 pub const BY_VERSION: u16 = 0x7f;
 
 /// What finds the tunnels of datagrams.
 pub struct Finder<K: Kind, F: Underlay> {
     pub(crate) reader: Reader,
-    pub(crate) rows: Snapshot<Rows>,
+    pub(crate) rows: Snapshot<TunnelRows>,
     pub(crate) ingress: Snapshot<Ingress<F>>,
     pub(crate) kind: PhantomData<fn() -> K>,
 }
@@ -66,7 +66,7 @@ impl<K: Kind, F: Underlay> Clone for Finder<K, F> {
 /// A [`Finder`] during a frame.
 pub(crate) struct Finding<'f, K: Kind, F: Underlay> {
     view: View<'f>,
-    rows: &'f Rows,
+    rows: &'f TunnelRows,
     ingress: &'f Ingress<F>,
     kind: PhantomData<fn() -> K>,
 }
@@ -141,12 +141,19 @@ impl<K: Kind, F: Underlay> Finding<'_, K, F> {
     }
 }
 
-/// The node.
+/// The stage: whole datagrams without a checksum, and frames without options inside.
 pub struct Input<K: Kind, F: Underlay> {
     finder: Finder<K, F>,
     received: Arc<Row>,
     /// Packets with options, by interface.
     with_options: Option<Arc<Row<Counter>>>,
+}
+
+impl<K: Kind, F: Underlay> Clone for Input<K, F> {
+    fn clone(&self) -> Input<K, F> {
+        let Input { finder, received, with_options } = self;
+        Input { finder: finder.clone(), received: received.clone(), with_options: with_options.clone() }
+    }
 }
 
 impl<K: Kind, F: Underlay> Input<K, F> {
@@ -230,13 +237,134 @@ fn is_right<F: Underlay>(cx: &Context, frame: &Frame, i: usize, (at, length): (u
     sum.is_right()
 }
 
-impl<K: Kind, F: Underlay> Node for Input<K, F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+impl<K: Kind, F: Underlay> Stage for Input<K, F> {
+    const NAME: &'static str = K::INPUT[F::PLACE];
+    const ARCS: &'static [ArcSpec] =
+        if K::HAS_OPTIONS { Next::ARCS } else { Next::ARCS.split_at(Next::Options as usize).0 };
+    type Body<'f> = InputBody<'f, K, F>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f, K, F> {
+        let Finding { view, ingress, .. } = self.finder.enter(guard);
+        // No network has this number.
+        let nobody = F::Bits::default();
+        let before = Before { remote: nobody, local: nobody, port: 0, vni: !0, slot: 0, found: 0 };
+        InputBody { view, ingress, received: self.received.of_lanes(), slot: 0, before, kind: PhantomData }
+    }
+}
+
+/// The stage at work.
+pub struct InputBody<'f, K: Kind, F: Underlay> {
+    view: View<'f>,
+    ingress: &'f Ingress<F>,
+    received: LaneRow<'f>,
+    /// The slot of the table of the interface that received all of the frame.
+    slot: u32,
+    /// The tunnel of the packet before.
+    ///
+    /// PERF: the next one is often of the same.
+    before: Before<F>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What a datagram's tunnel was found by, and its word; 0 if there is none.
+#[derive(Clone, Copy)]
+struct Before<F: Forwarding> {
+    remote: F::Bits,
+    local: F::Bits,
+    port: u32,
+    vni: u32,
+    slot: u32,
+    found: u32,
+}
+
+impl<K: Kind, F: Underlay> InputBody<'_, K, F> {
+    /// Bytes of the headers in front of frames.
+    const HEADERS: u32 = (F::HEADER_LENGTH + UdpHeader::LENGTH + K::HEADER_LENGTH) as u32;
+
+    /// The slot of the table in which an interface's packets are looked up.
+    #[inline(always)]
+    fn slot(&self, interface: u32) -> u32 {
+        self.ingress.word(interface) & 0xffff
+    }
+    /// The word of a tunnel; 0 if there is none.
+    #[inline(always)]
+    fn find(&mut self, remote: F::Bits, local: F::Bits, [port, vni, slot]: [u32; 3]) -> u32 {
+        let lower = directory::lower(vni, port as u16, slot as u16);
+        let found = self.view.find::<F>(remote, local, lower).map_or(0, Found::word);
+        self.before = Before { remote, local, port, vni, slot, found };
+        found
+    }
+}
+
+impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
+    const BACK: u32 = BACK;
+    const WRITES: Columns = Columns::OFFSET.and(Columns::RX).and(Columns::FLAGS);
+    const READS: Quarters = F::OUTER;
+
+    #[inline(always)]
+    fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
+        self.slot = rx.map_or(0, |rx| self.slot(rx));
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let length_and_checksum = p.header.get(const { Field::new(F::PORTS.at() + 4, 32) });
+        let is_whole = (length_and_checksum >> 16).eq(p.length - F::HEADER_LENGTH as u32) & F::is_whole(p);
+        let is_udp = F::protocol(p).eq(u32::from(IpProtocol::UDP.0)) & F::is_plain(p);
+        let (is_plain, vni) = K::of_words(F::tunnel_header(p, windows));
+        // Of 0 and 2 nothing changes what is inside.
+        let plain = is_whole & is_udp & is_plain & (F::ecn_of(p) & 1).eq(0) & (length_and_checksum & 0xffff).eq(0);
+        let odd = !plain | p.length.lt(Self::HEADERS) | p.flagged(Flags::CHAINED) | p.flagged(Flags::OFFLOAD);
+        p.leave(odd, SLOW);
+        let (port, slot) = (p.header.get(F::PORTS) & 0xffff, p.of_rx(self.slot, |rx| self.slot(rx)));
+        let before = self.before;
+        let as_before = F::are_from(p, before.remote) & F::are_for(p, before.local);
+        let others = p.live.without(as_before & port.eq(before.port) & vni.eq(before.vni) & slot.eq(before.slot));
+        let mut found = p.rx.same(before.found);
+        if others.any() {
+            let (remotes, locals, mut each) = (F::sources(p), F::destinations(p), [0; LANES]);
+            let (port, vni, slot) = (port.each(), vni.each(), slot.each());
+            for lane in others.bits() {
+                each[lane] = self.find(remotes[lane], locals[lane], [port.at(lane), vni.at(lane), slot.at(lane)]);
+            }
+            found = found.replace(others, found.with(&each));
+        }
+        let arcs = found >> Found::ARC;
+        p.leave((found & Found::UP).eq(0) | arcs.eq(u32::from(BY_VERSION)), SLOW);
+        p.rx = p.rx.replace(p.live, found & (Found::UP - 1));
+        p.unflag(Flags::LINK_GROUP);
+        p.advance(p.live, Self::HEADERS);
+        self.received.add(p.live, p.rx, p.length);
+        p.next = p.next.replace(p.live, arcs);
+        p.live = p.live.without(p.live);
+    }
+    #[inline(always)]
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
+        // A hint only: the window of IPv6 does not reach as far as the network.
+        let at = tunnel_header::<F>() + 4;
+        if at + 4 > 64 || !self.view.is_large() {
+            return;
+        }
+        let slot = self.slot(rx) as u16;
+        for i in 0..windows.len() {
+            let window = windows.window(i);
+            let half = |at: usize| u16::from_be_bytes([window[at % 64], window[(at + 1) % 64]]);
+            let vni = u32::from(half(at)) << 8 | u32::from(window[(at + 2) % 64]);
+            let lower = directory::lower(vni, half(F::PORTS.at() + 2), slot);
+            self.view.prefetch::<F>(F::source_in(window), F::destination_in(window), lower);
+        }
+    }
+}
+
+/// The arc of packets that take the slow path.
+const SLOW: Next = Next::Malformed;
+
+impl<K: Kind, F: Underlay> SlowPath for Input<K, F> {
+    const SLOW: u16 = SLOW as u16;
+    fn treat(&mut self, cx: &mut Context, frame: &mut Frame, rows: Rows) {
         let finding = self.finder.enter(cx.guard);
-        for i in 0..frame.len() {
+        for i in rows {
             frame.next[i] = self.take_out(&finding, cx, frame, i).unwrap_or_else(u16::from);
         }
-        frame.compare_interfaces();
     }
 }
 

@@ -1,5 +1,6 @@
 //! What differs between kinds of tunnels.
 
+use quiver_engine::{Isa, Lanes, Mask};
 use quiver_wire::{EtherType, UdpPort, Vni};
 
 /// A kind of tunnels over UDP, each of which is an interface.
@@ -23,6 +24,9 @@ pub trait Kind: Send + Sync + 'static {
 
     /// The header behind UDP's in packets of a network whose payload is this.
     fn header(vni: Vni, protocol: EtherType) -> Vec<u8>;
+    /// The same of its first two words, in eight packets: those whose headers have nothing that needs a closer look and whose payload
+    /// is a frame of Ethernet, and the networks of these.
+    fn of_words<I: Isa>(words: [Lanes<I>; 2]) -> (Mask<I>, Lanes<I>);
     /// Reads what is behind UDP's header, as far as it lies in the packet's first buffer.
     fn parse(datagram: &[u8]) -> Result<Header, Malformed>;
 }

@@ -22,7 +22,7 @@ use quiver_table::ExactError;
 use quiver_wire::{EtherType, UdpPort, V4, V6, Vni};
 
 use crate::directory::{Directory, Found, Key};
-use crate::encapsulate::{Encapsulate, EncapsulateNode, Rows, Tunnel};
+use crate::encapsulate::{Encapsulate, Tunnel, TunnelRows};
 use crate::ends::Ends;
 use crate::groups;
 use crate::input::{self, BY_VERSION, Bypass, Finder, Input};
@@ -133,7 +133,7 @@ impl<F: Underlay> Over<F> {
 /// The tunnels of a kind.
 pub struct Tunnels<K: Kind> {
     held: BTreeMap<InterfaceId, Settings>,
-    rows: Publisher<Rows>,
+    rows: Publisher<TunnelRows>,
     over4: Over<V4>,
     over6: Over<V6>,
     kind: PhantomData<fn() -> K>,
@@ -173,7 +173,7 @@ pub fn register<K: Kind>(control: &Control) -> Result<(), TunnelError> {
         let (domain, seed) = (dataplane.domain(), dataplane.settings().secret);
         Tunnels {
             held: BTreeMap::new(),
-            rows: Publisher::new(domain, Rows::default()),
+            rows: Publisher::new(domain, TunnelRows::default()),
             over4: Over::new(domain, seed)?,
             over6: Over::new(domain, !seed)?,
             kind: PhantomData,
@@ -235,7 +235,7 @@ fn add_nodes<K: Kind, F: Part>(
     groups: Snapshot<GroupRows>,
     with_options: Option<Counters<Counter>>,
 ) -> Result<(), DataplaneError> {
-    let [encapsulate, input, bypass] = names::<K, F>();
+    let [encapsulate, _, bypass] = names::<K, F>();
     let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
     let graph = dataplane.blueprint();
     let (of_input, of_bypass, rows) = (finder.clone(), finder.clone(), finder.rows.clone());
@@ -243,14 +243,14 @@ fn add_nodes<K: Kind, F: Part>(
         let with_options = with_options.as_ref().map(|counters| counters.row(worker));
         Input::new(of_input.clone(), received.row(worker), with_options)
     };
-    graph.node(NodeSpec::new(input, input::arcs_of::<K>(), make).describe(describe::<F>))?;
+    graph.node(NodeSpec::with_slow_path(make).describe(describe::<F>))?;
     let make = move |_| Bypass::new(of_bypass.clone(), ports.clone());
     graph.node(NodeSpec::new(bypass, Bypass::<K, F>::ARCS, make).describe(describe::<F>))?;
     graph.feature(FeatureSpec::new(F::NAMES.unicast, bypass, Phase::Tunnel))?;
     let make = move |Seed { worker, .. }: Seed| {
-        EncapsulateNode::new(Encapsulate::<K, F>::new(rows.clone(), groups.clone(), sent.row(worker), worker))
+        Encapsulate::<K, F>::new(rows.clone(), groups.clone(), sent.row(worker), worker)
     };
-    graph.node(NodeSpec::around::<Encapsulate<K, F>, _>(make))?;
+    graph.node(NodeSpec::with_slow_path(make))?;
     // A feature behind it would never see a packet.
     graph.feature(FeatureSpec::new("interface-output", encapsulate, Phase::Forward))?;
     Ok(())
@@ -313,7 +313,9 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         room.held.insert(id, settings.clone());
         room.publish(id, Some(tunnel));
     }
-    set_tunnel(control, id, if settings.ends.is_multicast() { TunnelTo::Group } else { TunnelTo::Host });
+    let address = settings.ends.destination();
+    let to_host = TunnelTo::Host { table: settings.table.0, address };
+    set_tunnel(control, id, if settings.ends.is_multicast() { TunnelTo::Group } else { to_host });
     let encapsulate = K::ENCAPSULATE[F::PLACE];
     let enabled = control.room_mut::<Dataplane>().enable("interface-output", encapsulate, id.0, true);
     enabled.map_err(|error| ObjectError::whole(error.to_string()))

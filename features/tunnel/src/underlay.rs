@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 
+use quiver_engine::{Field, Isa, LANES, Lanes, PacketLanes, Quarters, Windows};
 use quiver_ip::Family;
+use quiver_ip::family::BACK;
 use quiver_mfib::Multicast;
 use quiver_table::{ExactView, Keys128};
 use quiver_udp::Udp;
-use quiver_wire::{Ip4Header, Ip6Header, V4, V6};
+use quiver_wire::{Header, Ip4Header, Ip6Header, UdpHeader, V4, V6};
 
 use crate::ends::Ends;
 
@@ -15,9 +17,16 @@ pub trait Underlay: Multicast + Udp {
     /// Its place in pairs of names.
     const PLACE: usize;
     /// The number that stands for an address in keys of tunnels: an address of IPv4 itself, else one from a table.
-    fn number(address: Self::Address, hosts: &ExactView<'_, Keys128>) -> Option<u32>;
+    fn number(address: Self::Bits, hosts: &ExactView<'_, Keys128>) -> Option<u32>;
     /// The ECN field of an outer header.
     fn ecn(header: &Self::Header) -> u8;
+    /// Those of eight packets.
+    fn ecn_of<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
+    /// The quarters of the window of a layer 3 stage that hold the outer headers, as far as they lie there.
+    const OUTER: Quarters =
+        Quarters::of(BACK as usize, if tunnel_header::<Self>() + 8 < 64 { tunnel_header::<Self>() + 8 } else { 64 });
+    /// The two words behind UDP's header.
+    fn tunnel_header<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> [Lanes<I>; 2];
     /// The ends, if they are of this family.
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)>;
 }
@@ -25,12 +34,21 @@ pub trait Underlay: Multicast + Udp {
 impl Underlay for V4 {
     const PLACE: usize = 0;
     #[inline(always)]
-    fn number(address: Self::Address, _: &ExactView<'_, Keys128>) -> Option<u32> {
-        Some(address.to_bits())
+    fn number(address: u32, _: &ExactView<'_, Keys128>) -> Option<u32> {
+        Some(address)
     }
     #[inline(always)]
     fn ecn(header: &Ip4Header) -> u8 {
         header.ecn()
+    }
+    #[inline(always)]
+    fn ecn_of<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(SECOND) & 3
+    }
+    #[inline(always)]
+    fn tunnel_header<I: Isa>(p: &PacketLanes<I>, _: &mut Windows<'_>) -> [Lanes<I>; 2] {
+        const AT: usize = tunnel_header::<V4>();
+        [p.header.get(const { Field::new(AT, 32) }), p.header.get(const { Field::new(AT + 4, 32) })]
     }
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)> {
         match *ends {
@@ -43,12 +61,28 @@ impl Underlay for V4 {
 impl Underlay for V6 {
     const PLACE: usize = 1;
     #[inline(always)]
-    fn number(address: Self::Address, hosts: &ExactView<'_, Keys128>) -> Option<u32> {
-        hosts.get(host_key(address.to_bits())?)
+    fn number(address: u128, hosts: &ExactView<'_, Keys128>) -> Option<u32> {
+        hosts.get(host_key(address)?)
     }
     #[inline(always)]
     fn ecn(header: &Ip6Header) -> u8 {
         header.traffic_class() & 3
+    }
+    #[inline(always)]
+    fn ecn_of<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(SECOND) >> 4 & 3
+    }
+    #[inline(always)]
+    fn tunnel_header<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> [Lanes<I>; 2] {
+        // It lies behind the window.
+        let (offsets, mut words) = (p.offset.array(), [[0; LANES]; 2]);
+        for lane in 0..LANES {
+            let bytes = windows.at(lane, offsets[lane] + (tunnel_header::<V6>() - BACK as usize) as u32);
+            for (word, at) in words.iter_mut().zip([0, 4]) {
+                word[lane] = u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            }
+        }
+        [p.offset.with(&words[0]), p.offset.with(&words[1])]
     }
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)> {
         match *ends {
@@ -56,6 +90,14 @@ impl Underlay for V6 {
             Ends::V4(..) => None,
         }
     }
+}
+
+/// The second byte of an IP header in the window of a layer 3 stage.
+const SECOND: Field = Field::new(BACK as usize + 1, 8);
+
+/// Where the tunnel's header begins in such a window.
+pub(crate) const fn tunnel_header<F: Underlay>() -> usize {
+    BACK as usize + F::HEADER_LENGTH + UdpHeader::LENGTH
 }
 
 /// The key of an address. The table has no keys whose lower half is zero, as that of some addresses is; it is mixed with what hardly

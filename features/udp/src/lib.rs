@@ -17,7 +17,7 @@ use quiver_interface::{Undecided, undecided};
 use quiver_ip::node::describe;
 use quiver_wire::{IpProtocol, V4, V6};
 
-use crate::node::{Lookup, Next};
+use crate::node::Lookup;
 
 /// Registers the room. IP is registered before; rooms that take ports are registered behind it.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -30,9 +30,8 @@ fn register_family<F: Udp>(control: &Control) -> Result<(), DataplaneError> {
         let mut dataplane = control.room_mut::<Dataplane>();
         let ports = Ports::<F>::new(dataplane.domain());
         let taken = ports.snapshot();
-        let make = move |_| Lookup::<F>::new(taken.clone());
-        let spec = NodeSpec::new(F::NODE, Next::arcs::<F>(), make).describe(describe::<F>);
-        dataplane.blueprint().node(spec)?;
+        let spec = NodeSpec::with_slow_path(move |_| Lookup::<F>::new(taken.clone()));
+        dataplane.blueprint().node(spec.describe(describe::<F>))?;
         control.insert_room(ports);
     }
     undecided(control, F::NODE, Undecided::Packet, &[]);

@@ -4,9 +4,13 @@
 
 use std::marker::PhantomData;
 
-use quiver_engine::{Context, Frame, Node, Paged, Snapshot, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, PacketLanes, Paged, Quarters, Rows, SlowPath, Snapshot,
+    Stage, Windows, arcs,
+};
 use quiver_ip::Fault;
-use quiver_wire::{Header, UdpHeader};
+use quiver_ip::family::BACK;
+use quiver_wire::{Header, IpProtocol, UdpHeader};
 
 use crate::family::Udp;
 
@@ -17,11 +21,17 @@ arcs! {
     }
 }
 
-/// The node.
+/// The stage: whole packets without options whose ports rooms have claimed.
 pub struct Lookup<F: Udp> {
     /// Arcs by port; 0, [`Next::Unclaimed`], is that of ports that nobody takes.
     taken: Snapshot<Paged<u16>>,
     family: PhantomData<F>,
+}
+
+impl<F: Udp> Clone for Lookup<F> {
+    fn clone(&self) -> Lookup<F> {
+        Lookup::new(self.taken.clone())
+    }
 }
 
 impl<F: Udp> Lookup<F> {
@@ -36,10 +46,45 @@ fn port<F: Udp>(packet: &[u8]) -> Option<u16> {
     Some(header.destination_port.get())
 }
 
-impl<F: Udp> Node for Lookup<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+impl<F: Udp> Stage for Lookup<F> {
+    const NAME: &'static str = F::NODE;
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = LookupBody<'f, F>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f, F> {
+        LookupBody { taken: self.taken.read(guard), family: PhantomData }
+    }
+}
+
+/// The stage at work.
+pub struct LookupBody<'f, F: Udp> {
+    taken: &'f Paged<u16>,
+    family: PhantomData<F>,
+}
+
+impl<F: Udp> Body for LookupBody<'_, F> {
+    const BACK: u32 = BACK;
+    const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = Quarters::of(BACK as usize, F::PORTS.at() + 4);
+
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        let short = p.length.lt((F::HEADER_LENGTH + UdpHeader::LENGTH) as u32);
+        let is_udp = F::protocol(p).eq(u32::from(IpProtocol::UDP.0));
+        let ports = p.header.get(F::PORTS) & 0xffff;
+        let arcs = ports.map_uniform(|port| self.taken.get(port as usize).copied().unwrap_or_default().into());
+        let odd = short | !(F::is_plain(p) & is_udp) | p.flagged(Flags::CHAINED) | arcs.eq(Next::Unclaimed as u32);
+        p.leave(odd, Next::Unclaimed);
+        p.next = p.next.replace(p.live, arcs);
+        p.live = p.live.without(p.live);
+    }
+}
+
+impl<F: Udp> SlowPath for Lookup<F> {
+    const SLOW: u16 = Next::Unclaimed as u16;
+    fn treat(&mut self, cx: &mut Context, frame: &mut Frame, rows: Rows) {
         let taken = self.taken.read(cx.guard);
-        for i in 0..frame.len() {
+        for i in rows {
             let port = port::<F>(frame.bytes(cx.pool, i));
             let arc = port.and_then(|port| taken.get(port.into())).copied().unwrap_or_default();
             if arc == Next::Unclaimed as u16 {

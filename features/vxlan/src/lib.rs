@@ -11,6 +11,7 @@ pub mod config;
 pub use config::VxlanTunnel;
 
 use quiver_control::Control;
+use quiver_engine::{Isa, Lanes, Mask};
 use quiver_tunnel::{Header, Kind, Malformed, TunnelError, Words};
 use quiver_wire::{EtherType, Header as _, UdpPort, Vni, VxlanHeader};
 use zerocopy::IntoBytes;
@@ -30,6 +31,10 @@ impl Kind for Vxlan {
 
     fn header(vni: Vni, _: EtherType) -> Vec<u8> {
         VxlanHeader::new(vni).as_bytes().to_vec()
+    }
+    #[inline(always)]
+    fn of_words<I: Isa>([first, second]: [Lanes<I>; 2]) -> (Mask<I>, Lanes<I>) {
+        ((first & u32::from(VxlanHeader::VALID) << 24).ne(0), second >> 8)
     }
     #[inline(always)]
     fn parse(datagram: &[u8]) -> Result<Header, Malformed> {

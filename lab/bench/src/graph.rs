@@ -146,14 +146,14 @@ fn measure_in_turns(paths: &[&Path], choice: &Choice, level: Level) -> Result<(V
         for Measured { row, bench, windows, beside } in &mut rows {
             let (bench, peer) = (&mut benches[*bench], &mut peers[*bench]);
             // In every other window VPP comes first.
-            if let Some(peer) = peer.as_mut().filter(|_| window % 2 == 0) {
-                beside.push(peer.window(row.vector)?);
+            if window % 2 == 0 {
+                beside.extend(peer_window(peer, row));
             }
             // The first one is unseen: others have used caches and branch predictors meanwhile.
             bench.window(row.vector)?;
             windows.push(bench.window(row.vector)?);
-            if let Some(peer) = peer.as_mut().filter(|_| window % 2 == 1) {
-                beside.push(peer.window(row.vector)?);
+            if window % 2 == 1 {
+                beside.extend(peer_window(peer, row));
             }
         }
     }
@@ -165,6 +165,18 @@ fn measure_in_turns(paths: &[&Path], choice: &Choice, level: Level) -> Result<(V
         Row { ticks: windows[WINDOWS / 2], least: windows[0], peer, ..row }
     });
     Ok((done.collect(), backing))
+}
+
+/// VPP's ticks in a window; without them it is there no longer, and the path's other rows say what we take.
+fn peer_window(peer: &mut Option<Peer>, row: &Row) -> Option<f64> {
+    match peer.as_mut()?.window(row.vector) {
+        Ok(ticks) => Some(ticks),
+        Err(error) => {
+            eprintln!("{}: not measured beside VPP: {error}", row.path);
+            *peer = None;
+            None
+        }
+    }
 }
 
 /// Who sends packets of IPv6; they are for others when they leave.

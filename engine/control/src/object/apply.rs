@@ -8,8 +8,8 @@ use crate::control::Control;
 use crate::pace::Pace;
 
 impl Control {
-    /// Makes planned changes; if one fails, takes those before it back, last first. `progress` is told how many steps
-    /// are done, and of how many.
+    /// Makes planned changes; if one fails, or what all of them led to is refused, takes those before it back, last first. `progress` is
+    /// told how many steps are done, and of how many.
     pub(crate) async fn run_steps(
         &self,
         steps: &[Step],
@@ -20,9 +20,34 @@ impl Control {
             pace.step().await;
             progress(index, steps.len());
             if let Err(error) = self.run_step(step) {
-                let mut errors = vec![error.of(&step.id())];
-                errors.extend(self.undo_steps(&steps[..index], pace).await);
-                return Err(errors);
+                return Err(self.give_up(error.of(&step.id()), &steps[..index], pace).await);
+            }
+        }
+        match self.check_end(pace).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.give_up(error, steps, pace).await),
+        }
+    }
+
+    /// Takes changes back because of an error; all errors, that one first.
+    async fn give_up(&self, error: ObjectError, done: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
+        let mut errors = vec![error];
+        errors.extend(self.undo_steps(done, pace).await);
+        // What is there again was checked when it came.
+        for check in self.objects().end_checks() {
+            while check(self).is_some() {
+                pace.step().await;
+            }
+        }
+        errors
+    }
+
+    /// Checks what changes have led to.
+    async fn check_end(&self, pace: &mut Pace) -> Result<(), ObjectError> {
+        for check in self.objects().end_checks() {
+            while let Some(checked) = check(self) {
+                pace.step().await;
+                checked?;
             }
         }
         Ok(())

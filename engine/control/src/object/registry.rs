@@ -221,12 +221,16 @@ impl<O: Object> AnyKind for Kind<O> {
 /// Refuses changes as if their rooms did.
 type Fault = Rc<dyn Fn(&ObjectRef) -> Result<(), ObjectError>>;
 
+/// Checks one thing that changes have led to; None if there is nothing left to check.
+type EndCheck = Rc<dyn Fn(&Control) -> Option<Result<(), ObjectError>>>;
+
 /// The kinds, and which names exist.
 #[derive(Default)]
 pub struct Objects {
     kinds: RefCell<Kinds>,
     pub(crate) names: RefCell<Names>,
     fault: RefCell<Option<Fault>>,
+    end_checks: RefCell<Vec<EndCheck>>,
     /// Whether changes are noted and nothing more.
     rehearsed: Cell<bool>,
 }
@@ -377,6 +381,16 @@ impl Objects {
     /// simulations: a change may fail at any of its steps.
     pub fn inject(&self, fault: impl Fn(&ObjectRef) -> Result<(), ObjectError> + 'static) {
         *self.fault.borrow_mut() = Some(Rc::new(fault));
+    }
+
+    /// Adds what must hold once changes that belong together are all made, whatever the order in which they were: `check` is called
+    /// then until nothing is left, and checks one thing each time, so that others have their turns. What it refuses is undone.
+    pub fn at_end(&self, check: impl Fn(&Control) -> Option<Result<(), ObjectError>> + 'static) {
+        self.end_checks.borrow_mut().push(Rc::new(check));
+    }
+
+    pub(super) fn end_checks(&self) -> Vec<EndCheck> {
+        self.end_checks.borrow().clone()
     }
 
     pub(super) fn fault(&self, step: &Step) -> Result<(), ObjectError> {

@@ -298,3 +298,30 @@ fn keys_of_two_fields_are_one_name() {
     control.put(lease.clone()).unwrap();
     assert!(control.objects().get::<ports::Lease>(&lease.key()).is_some());
 }
+
+#[test]
+fn what_changes_lead_to_is_checked_when_all_are_made() {
+    let (executor, control) = ready_with_executor();
+    let (asked, made) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let (asks, makes) = (asked.clone(), made.clone());
+    // Ports have 4,000 bytes together at most. There is something to check as long as more changes were made than checked.
+    control.objects().inject(move |_| {
+        makes.set(makes.get() + 1);
+        Ok(())
+    });
+    control.objects().at_end(move |control| {
+        (asks.get() < made.get()).then(|| {
+            asks.set(asks.get() + 1);
+            let bytes: u32 = control.objects().all::<Port>().iter().map(|port| u32::from(port.mtu)).sum();
+            if bytes > 4000 { Err(quiver_control::ObjectError::whole(format!("{bytes} are too many"))) } else { Ok(()) }
+        })
+    });
+    // One after the other would be refused: the first one grows.
+    let file = |one, other| format!("ports:\n- name: p1\n  mtu: {one}\n- name: p2\n  mtu: {other}\n");
+    apply_file(&executor, &control, "file", &file(3000, 800)).expect("they are small enough");
+    assert_eq!(asked.get(), 3, "two ports have changed, and a switch has gone");
+    applied(&control);
+    assert_eq!(refused(control.put(Port { mtu: 3500, ..port("p1") })), "4300 are too many");
+    assert_eq!(applied(&control), ["~ ports p1", "~ ports p1"], "it was undone");
+    control.put(Port { mtu: 900, ..port("p2") }).expect("what was refused is over");
+}

@@ -55,6 +55,10 @@ impl NodeSpec {
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
         NodeSpec::around::<S, _>(move |seed| crate::StageNode(make(seed)))
     }
+    /// A node that is a stage with a slow path.
+    pub fn with_slow_path<S: crate::SlowPath>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
+        NodeSpec::around::<S, _>(move |seed| crate::SlowPathNode::new(make(seed)))
+    }
     /// A node that has a stage inside: what the stage cannot say of its lanes the node says of its rows.
     pub fn around<S: crate::Stage, N: Node>(make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
         let (kernel, reads) = (Some(crate::stage::node_kernel::<S>()), <S::Body<'static> as Body>::READS);

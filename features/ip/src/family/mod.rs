@@ -83,6 +83,10 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; LANES];
     /// The senders.
     fn sources<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; LANES];
+    /// The packets of this sender.
+    fn are_from<I: Isa>(p: &PacketLanes<I>, sender: Self::Bits) -> Mask<I>;
+    /// The packets for this destination.
+    fn are_for<I: Isa>(p: &PacketLanes<I>, destination: Self::Bits) -> Mask<I>;
     /// The destination of a packet, given its window.
     fn destination_in(window: &[u8; 64]) -> Self::Bits;
     /// The sender of a packet, given its window.
@@ -111,6 +115,12 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets whose payload follows a header without options or extension headers, later fragments excepted.
     fn is_plain<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
+    /// The packets of them that are no fragments.
+    fn is_whole<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
+    /// What follows the header without options or extension headers.
+    fn protocol<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
+    /// Where both ports of TCP and UDP lie behind such a header.
+    const PORTS: Field;
     /// Takes a hop off one packet's header.
     fn take_hop(header: &mut Self::Header);
 

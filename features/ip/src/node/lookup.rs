@@ -68,6 +68,8 @@ pub struct LookupBody<'f, F: Family> {
     table: Option<Looked<'f, F>>,
     walk: &'f mut Walk<F>,
     worker: usize,
+    /// Whether ordinary packets of this frame are for us, as its first ones are; else they go to neighbors.
+    is_local: bool,
 }
 
 impl<F: Family> Stage for Lookup<F> {
@@ -86,6 +88,7 @@ impl<F: Family> Stage for Lookup<F> {
             table: None,
             walk: &mut self.walk,
             worker: self.worker,
+            is_local: false,
         }
     }
 }
@@ -230,7 +233,7 @@ impl<F: Family> LookupBody<'_, F> {
             return;
         }
         let mut hops = found;
-        if (odd & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
+        if ((found & hop::AGAIN).ne(0) & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
             let buckets = F::flow_hash(p).array();
             hops = found.with(&self.look_again(found.array(), buckets, &F::sources(p), to));
         }
@@ -305,10 +308,10 @@ pub(super) fn first_hop<F: Family>(
     groups: &[GroupRow],
     guard: Guard<'_>,
     interface: u32,
-    to: F::Address,
+    to: F::Bits,
 ) -> u32 {
     let Some(table) = ingress.table(ingress.word(interface)) else { return hop::NO_ROUTE };
-    groups.get(table.group(guard, to) as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
+    groups.get(table.group_of(guard, to) as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
 
 impl<F: Family> Body for LookupBody<'_, F> {
@@ -332,7 +335,14 @@ impl<F: Family> Body for LookupBody<'_, F> {
         let groups = counted.map_or(leaves, |counted| leaves.with(&counted.groups_of(self.guard, leaves)));
         p.hop = self.first(groups);
         if (hop::others(p.hop) | groups.gt(self.groups.last())).any() {
-            if self.ingress.choosing || groups.gt(self.groups.last()).any() {
+            if groups.gt(self.groups.last()).any() {
+                return false;
+            }
+            if p.hop.eq(hop::LOCAL).all() {
+                self.is_local |= p.row == 0;
+                return self.is_local;
+            }
+            if self.ingress.choosing {
                 return false;
             }
             p.hop = groups.with(&self.hops(groups, F::flow_hash(p)));
@@ -340,10 +350,17 @@ impl<F: Family> Body for LookupBody<'_, F> {
                 return false;
             }
         }
+        if self.is_local {
+            return false;
+        }
         if let Some(row) = counted.and_then(|counted| counted.rows.get(self.worker)) {
             row.of_lanes().add(p.live, leaves, F::length(p));
         }
         true
+    }
+    #[inline(always)]
+    fn ordinary_arc(&self) -> u16 {
+        if self.is_local { Next::Local } else { Next::Rewrite }.into()
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {

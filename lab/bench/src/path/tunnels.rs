@@ -10,7 +10,7 @@ use quiver_vxlan::VxlanTunnel;
 use quiver_wire::{EtherType, GeneveHeader, Vni, VxlanHeader};
 use zerocopy::IntoBytes;
 
-use super::{Path, lines, send_to};
+use super::{Path, send_to};
 
 /// Networks of the paths with many tunnels. Tests, which look at what becomes of packets, have fewer.
 const MANY: u32 = if cfg!(test) { 1_000 } else { 100_000 };
@@ -70,22 +70,22 @@ fn ends(interface: &str) -> Vec<String> {
 
 /// From pg0 into a tunnel, whose other end is behind pg1.
 fn into(tunnel: &str) -> Vec<String> {
-    let name = name_of(tunnel);
-    let connect = format!("set interface l2 xconnect pg0 {name}");
-    [ends("pg1"), vec![format!("create {tunnel} vni {NETWORK}"), connect]].concat()
+    [ends("pg1"), connected(tunnel, "pg0")].concat()
 }
 
 /// Out of a tunnel, whose other end is behind pg0, to pg1.
 fn out_of(tunnel: &str) -> Vec<String> {
-    let name = name_of(tunnel);
-    let connect =
-        lines([&format!("set interface l2 xconnect {name} pg1"), &format!("set interface l2 xconnect pg1 {name}")]);
-    [ends("pg0"), vec![format!("create {tunnel} vni {NETWORK}")], connect].concat()
+    [ends("pg0"), connected(tunnel, "pg1")].concat()
 }
 
-fn name_of(tunnel: &str) -> String {
-    let kind = tunnel.split(' ').next().unwrap_or_default();
-    format!("{kind}_tunnel0")
+/// A tunnel, and an interface at the other end of a cross-connect. VPP wants both ways of it.
+fn connected(tunnel: &str, interface: &str) -> Vec<String> {
+    let name = format!("{}_tunnel0", tunnel.split(' ').next().unwrap_or_default());
+    vec![
+        format!("create {tunnel} vni {NETWORK}"),
+        format!("set interface l2 xconnect {name} {interface}"),
+        format!("set interface l2 xconnect {interface} {name}"),
+    ]
 }
 
 /// A tunnel of each network, and what comes out leaves by pg1.

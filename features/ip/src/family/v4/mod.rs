@@ -144,6 +144,14 @@ impl Family for V4 {
         p.header.get(fields::SOURCE).array()
     }
     #[inline(always)]
+    fn are_from<I: Isa>(p: &PacketLanes<I>, sender: u32) -> Mask<I> {
+        p.header.get(fields::SOURCE).eq(sender)
+    }
+    #[inline(always)]
+    fn are_for<I: Isa>(p: &PacketLanes<I>, destination: u32) -> Mask<I> {
+        p.header.get(fields::DESTINATION).eq(destination)
+    }
+    #[inline(always)]
     fn destination_in(window: &[u8; 64]) -> u32 {
         u32::from_be_bytes([window[30], window[31], window[32], window[33]])
     }
@@ -197,6 +205,15 @@ impl Family for V4 {
         p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL))
             & (p.header.get(fields::FRAGMENT) & 0x1fff).eq(0)
     }
+    #[inline(always)]
+    fn is_whole<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0)
+    }
+    #[inline(always)]
+    fn protocol<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::PROTOCOL)
+    }
+    const PORTS: Field = fields::PORTS;
     fn take_hop(header: &mut Ip4Header) {
         header.decrement_ttl();
     }

@@ -57,6 +57,13 @@ fn addresses<I: Isa>([a, b, c, d]: [Lanes<I>; 4]) -> [u128; LANES] {
     all
 }
 
+/// The packets whose address of these words is this one.
+#[inline(always)]
+fn are<I: Isa>([a, b, c, d]: [Lanes<I>; 4], address: u128) -> Mask<I> {
+    let word = |shift: u32| (address >> shift) as u32;
+    a.eq(word(96)) & b.eq(word(64)) & c.eq(word(32)) & d.eq(word(0))
+}
+
 impl Family for V6 {
     type Other = V4;
     const NAMES: &'static Names = &Names {
@@ -144,6 +151,14 @@ impl Family for V6 {
         addresses(fields::source(p))
     }
     #[inline(always)]
+    fn are_from<I: Isa>(p: &PacketLanes<I>, sender: u128) -> Mask<I> {
+        are(fields::source(p), sender)
+    }
+    #[inline(always)]
+    fn are_for<I: Isa>(p: &PacketLanes<I>, destination: u128) -> Mask<I> {
+        are(fields::destination(p), destination)
+    }
+    #[inline(always)]
     fn destination_in(window: &[u8; 64]) -> u128 {
         window[38..].first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
     }
@@ -206,6 +221,16 @@ impl Family for V6 {
         (p.header.get(fields::VERSION) >> 4).eq(u32::from(V6::VERSION))
             & (is(IpProtocol::TCP) | is(IpProtocol::UDP) | is(IpProtocol::ICMP6))
     }
+    #[inline(always)]
+    fn is_whole<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        // Fragments have an extension header.
+        Self::is_plain(p)
+    }
+    #[inline(always)]
+    fn protocol<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::NEXT_HEADER)
+    }
+    const PORTS: Field = fields::PORTS;
     fn take_hop(header: &mut Ip6Header) {
         header.hop_limit = header.hop_limit.wrapping_sub(1);
     }

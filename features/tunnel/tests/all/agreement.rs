@@ -1,16 +1,21 @@
 //! Random frames go into tunnels as plain code says: their bytes unchanged, the source port from their flow, the ECN field from their
-//! IP header; alone and many at once, by one tunnel and by several. What comes out of the same tunnels is what went in.
+//! IP header; alone and many at once, by one tunnel and by several. What comes out of the same tunnels is what went in, or nothing where
+//! the datagram was changed on the way so that no tunnel takes it.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 use quiver_scenarios::all;
 use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, UdpHeader, VxlanHeader, checksum, flow};
+use quiver_wire::{
+    Header, Ip4Header, Ip6Header, IpFamily, IpProtocol, MacAddress, UdpHeader, V4, V6, VxlanHeader, checksum, flow,
+};
 
 /// Bytes in front of the headers of datagrams, and of those.
 const ETHERNET: usize = 14;
 const OUTER: [usize; 2] = [20, 40];
+/// The lower byte of GENEVE's port.
+const GENEVE: u8 = 6081u16.to_be_bytes()[1];
 
 /// Two cross-connects into tunnels, over IPv4, or over IPv6 with checksums.
 fn daemon(is_ip6: bool) -> Daemon {
@@ -109,6 +114,70 @@ fn opened(sent: &[u8], is_ip6: bool) -> (&[u8], u16, u8) {
     (&rest[size_of::<VxlanHeader>()..], udp.source_port.get(), ecn)
 }
 
+/// Changes a datagram, or leaves it as it is. False if nothing comes out of it then.
+fn change(datagram: &mut Vec<u8>, is_ip6: bool, rng: &mut Rng) -> bool {
+    let udp = ETHERNET + OUTER[usize::from(is_ip6)];
+    let (tunnel, inside) = (udp + size_of::<UdpHeader>(), udp + size_of::<UdpHeader>() + size_of::<VxlanHeader>());
+    let is_geneve = datagram[udp + 3] == GENEVE;
+    let set = |datagram: &mut [u8], at: usize, length: usize| {
+        datagram[at..at + 2].copy_from_slice(&(length as u16).to_be_bytes());
+    };
+    let length = datagram.len();
+    let (mut is_taken, mut says) = (false, length - udp);
+    match rng.u8(..10) {
+        // Another network, and none.
+        0 => datagram[tunnel + 4 + rng.usize(..3)] ^= 1 << rng.u8(..8),
+        1 => datagram[tunnel] ^= if is_geneve { 0x40 } else { 0x08 },
+        // UDP says less than its header and the tunnel's, or more than there is.
+        2 => says = inside - udp - 1 - rng.usize(..8),
+        3 => says += 1 + rng.usize(..8),
+        // Options that nobody has to understand.
+        4 if is_geneve => {
+            datagram[tunnel] |= 1;
+            datagram.splice(inside..inside, [0x12, 0x34, 0x05, 0]);
+            (is_taken, says) = (true, says + 4);
+        }
+        _ => is_taken = true,
+    }
+    set(datagram, udp + 4, says);
+    let ip = &mut datagram[ETHERNET..];
+    let bytes = ip.len();
+    // Neither of the two says anything of congestion.
+    let ecn = [0, 2][rng.usize(..2)];
+    match is_ip6 {
+        true => {
+            ip[1] = ip[1] & !0x30 | ecn << 4;
+            set(ip, 4, bytes - OUTER[1]);
+        }
+        false => {
+            ip[1] = ip[1] & !3 | ecn;
+            set(ip, 2, bytes);
+            let (header, _) = Ip4Header::parse_mut(ip).expect("whole");
+            header.fill_checksum(&[]);
+        }
+    }
+    set(datagram, udp + 6, 0);
+    if rng.bool() {
+        let (ip, payload) = datagram[ETHERNET..].split_at(OUTER[usize::from(is_ip6)]);
+        let pseudo = match is_ip6 {
+            true => {
+                let (ip, _) = Ip6Header::parse(ip).expect("whole");
+                V6::pseudo_header(ip.source(), ip.destination(), IpProtocol::UDP, says as u32)
+            }
+            false => {
+                let (ip, _) = Ip4Header::parse(ip).expect("whole");
+                V4::pseudo_header(ip.source(), ip.destination(), IpProtocol::UDP, says as u32)
+            }
+        };
+        let sum = pseudo.add_bytes(&payload[..says.min(payload.len())]).checksum();
+        set(datagram, udp + 6, sum.into());
+    }
+    // A link may add to short frames.
+    let padding = if rng.u8(..4) == 0 { rng.usize(..8) } else { 0 };
+    datagram.extend_from_slice(&[0xff; 8][..padding]);
+    is_taken
+}
+
 #[test]
 fn frames_go_in_as_plain_code_says_and_come_out_again() {
     for is_ip6 in [false, true] {
@@ -139,18 +208,24 @@ fn frames_go_in_as_plain_code_says_and_come_out_again() {
                     assert_eq!(opened(datagram, is_ip6), wanted, "round {round}");
                 }
             }
-            // The other end sends the same back.
+            // The other end sends the same back, some of it changed.
+            let mut wanted = vec![];
             for datagram in &datagrams {
                 let mut back = datagram.clone();
+                let udp = ETHERNET + OUTER[usize::from(is_ip6)];
+                let by = if back[udp + 3] == GENEVE { "pg2" } else { "pg0" };
+                let inside = back[udp + size_of::<UdpHeader>() + size_of::<VxlanHeader>()..].to_vec();
                 let addresses = if is_ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
                 let half = addresses.len() / 2;
                 back[addresses].rotate_left(half);
                 back[..12].rotate_left(6);
+                if change(&mut back, is_ip6, &mut rng) {
+                    wanted.push((by.to_owned(), inside));
+                }
                 daemon.send("pg1", &back).expect("it is up");
             }
             daemon.settle().expect("nothing circles");
             let mut came = daemon.sent();
-            let mut wanted: Vec<_> = sent.into_iter().map(|(by, inner)| (by.to_owned(), inner.frame)).collect();
             came.sort();
             wanted.sort();
             assert_eq!(came, wanted, "round {round}");

@@ -1,0 +1,5 @@
+//! The tests of tunnels of all kinds.
+
+mod agreement;
+mod offload;
+mod recursion;
