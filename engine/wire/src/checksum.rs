@@ -20,6 +20,9 @@ pub fn of(bytes: &[u8]) -> Sum {
 }
 
 impl Sum {
+    /// Nothing is added up.
+    pub const NONE: Sum = Sum { words: 0, odd: false };
+
     /// The sum with these bytes behind those already added.
     #[must_use]
     pub fn add_bytes(self, bytes: &[u8]) -> Sum {

@@ -30,18 +30,6 @@ pub fn hash_of_packet(packet: &[u8]) -> u32 {
     of_version(packet).map_or(0, |found| of(found, false))
 }
 
-/// The hash of a packet of IPv4 with these addresses and this protocol; `ports` has the source port in its upper half, and is 0 where the
-/// protocol has none or the packet is a fragment.
-#[inline(always)]
-pub fn hash_of_ip4(source: u32, destination: u32, ports: u32, protocol: u8) -> u32 {
-    of(ends_of_ip4([source, destination], ports, protocol), false)
-}
-
-#[inline(always)]
-fn ends_of_ip4([source, destination]: [u32; 2], ports: u32, protocol: u8) -> (End, End, u64) {
-    ((source.into(), (ports >> 16) as u16), (destination.into(), ports as u16), protocol.into())
-}
-
 /// The IP packet below a stack of MPLS labels (RFC 3032, 2.1).
 fn below_labels(mut stack: &[u8]) -> Option<&[u8]> {
     loop {
@@ -78,8 +66,8 @@ fn ip4(packet: &[u8]) -> Option<(End, End, u64)> {
     let (header, _) = Ip4Header::parse(packet)?;
     let behind = packet.get(header.header_length()..).filter(|_| !header.is_fragment());
     let (from, to) = ports(header.protocol, behind);
-    let ports = u32::from(from) << 16 | u32::from(to);
-    Some(ends_of_ip4([header.source(), header.destination()].map(u32::from), ports, header.protocol.0))
+    let end = |address: std::net::Ipv4Addr, port| (u128::from(address.to_bits()), port);
+    Some((end(header.source(), from), end(header.destination(), to), header.protocol.0.into()))
 }
 
 /// Extension headers hide the ports, and one of them says that the packet is a fragment: such packets go by addresses alone.
@@ -177,7 +165,6 @@ mod tests {
         labelled.splice(12..14, [0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x21, 64]);
         assert_eq!(hash(&plain, false), hash(&labelled, false));
         assert_eq!(hash(&plain, false), hash_of_packet(&plain[14..]));
-        assert_eq!(hash(&plain, false), hash_of_ip4(1, 2, 3 << 16 | 4, IpProtocol::UDP.0));
         // A stack without an end is no packet; its frames are told apart by their stations.
         let endless = [&labelled[..14], &[0, 0, 0x10, 64]].concat();
         assert_ne!(hash(&endless, false), 0);

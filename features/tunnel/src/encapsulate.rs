@@ -10,20 +10,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Mask8, PacketLanes, Paged, Quarters,
-    Row, Rows, SlowPath, Snapshot, Stage, Windows, arcs,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Lanes, Mask8, PacketLanes, Paged,
+    Quarters, Row, Rows, SlowPath, Snapshot, Stage, Windows, arcs, unlikely,
 };
 use quiver_ip::family::BACK;
 use quiver_ip::family::v4::{fields, flow as flow_of_ip4};
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{GroupRow, GroupRows};
-use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, UdpHeader, V4, flow};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, UdpHeader, V4};
 
 use crate::ecn;
 use crate::ends::Ends;
 use crate::kind::Kind;
 use crate::outer::Outer;
-use crate::put::{Inner, Putter, Unfit, Way, flow_port};
+use crate::put::{Inner, Putter, Unfit, Way, flow_hash, flow_port, flow_ports};
+use crate::template::{Differing, Template, WORDS};
 use crate::underlay::Underlay;
 
 arcs! {
@@ -99,7 +100,7 @@ impl<K: Kind, F: Underlay> Encapsulate<K, F> {
         let tx = frame.tx[i];
         let tunnel = rows.get(tx as usize).and_then(Option::as_ref).filter(|tunnel| tunnel.up).ok_or(Next::Down)?;
         let bytes = frame.bytes(cx.pool, i);
-        let hash = flow::hash(bytes, false);
+        let hash = flow_hash(bytes);
         let hop = groups.get(tunnel.group as usize).map_or(hop::DROP, |row| row.hop(hash));
         let next = match tunnel.ends.is_multicast() {
             // The link to which a group's datagrams go is there, or is not.
@@ -175,6 +176,48 @@ impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
         let hops = self.groups.get(tunnel.group as usize)?;
         (tunnel.up && tunnel.is_ordinary).then_some(Ready { outer: &tunnel.outer, hops })
     }
+    /// What is found of eight frames that go into several tunnels.
+    #[cold]
+    #[inline(never)]
+    fn several(&self, lanes: Mask8, tx: &[u32; LANES], hashes: &[u32; LANES]) -> Several<'f> {
+        let mut all =
+            Several { words: [[0; LANES]; WORDS], sum: [0; LANES], hops: [0; LANES], outers: [&NOBODYS; LANES] };
+        for lane in lanes {
+            // Those of others have no hop, and take the slow path.
+            let Some(Ready { outer, hops }) = self.ready(tx[lane]) else { continue };
+            let Template { words, sum } = outer.template();
+            all.words.iter_mut().zip(words).for_each(|(column, word)| column[lane] = *word);
+            (all.sum[lane], all.hops[lane], all.outers[lane]) = (*sum, hops.hop(hashes[lane]), outer);
+        }
+        all
+    }
+}
+
+/// The headers of frames that take the slow path.
+static NOBODYS: Outer = Outer::NOBODYS;
+
+/// The headers of eight tunnels by their words, and the ways to the other ends.
+struct Several<'f> {
+    words: [[u32; LANES]; WORDS],
+    sum: [u32; LANES],
+    hops: [u32; LANES],
+    outers: [&'f Outer; LANES],
+}
+
+impl Ready<'_> {
+    /// The ways of flows to the other end.
+    #[inline(always)]
+    fn hops<I: Isa>(&self, hashes: Lanes<I>) -> Lanes<I> {
+        let first = self.hops.first();
+        if first & hop::MANY == 0 {
+            return hashes.same(first);
+        }
+        let (each, mut hops) = (hashes.each(), [0; LANES]);
+        for lane in 0..LANES {
+            hops[lane] = self.hops.hop(each.at(lane));
+        }
+        hashes.with(&hops)
+    }
 }
 
 impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
@@ -192,51 +235,63 @@ impl<K: Kind, F: Underlay> Body for EncapsulateBody<'_, K, F> {
         p.leave(if p.any.has(Flags::OFFLOAD) { p.live } else { whole }, SLOW);
         let word = p.header.word(12);
         let is_ip4 = (word >> 8).eq(TYPE_AND_VERSION) & p.length.gt(LINK + V4::HEADER_LENGTH as u32 - 1);
-        let (source, destination) = (p.header.get(fields::SOURCE).each(), p.header.get(fields::DESTINATION).each());
-        let protocol = p.header.get(fields::PROTOCOL).each();
-        let ports = flow_of_ip4::ports(p, p.length - LINK).each();
-        let (ecn, is_ip4) = ((word & 3).each(), is_ip4.bits());
-        let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
-        let (mut hops, mut odd) = ([0; LANES], Mask8(0));
-        for lane in p.live.bits() {
-            let ready = if p.has_one_tx() { self.one } else { self.ready(tx[lane]) };
-            let this = Mask8(1 << lane);
-            let Some(ready) = ready else {
-                odd = odd | this;
-                continue;
-            };
-            let (hash, ecn) = match (is_ip4 & this).0 != 0 {
-                true => {
-                    let protocol = protocol.at(lane) as u8;
-                    let hash = flow::hash_of_ip4(source.at(lane), destination.at(lane), ports.at(lane), protocol);
-                    (hash, ecn.at(lane) as u8)
-                }
-                false => looked_at(windows, p, lane),
-            };
-            hops[lane] = ready.hops.hop(hash);
-            if hops[lane] < hop::FIRST_ADJACENCY {
-                odd = odd | this;
-                continue;
-            }
-            let datagram = self.putter.datagram(flow_port(hash), ecn, lengths[lane] as usize);
-            let window = windows.at(lane, offsets[lane].wrapping_sub(Self::HEADERS));
-            ready.outer.fill(&mut window[..Self::HEADERS as usize], &datagram, |sum| sum);
+        let (mut hashes, mut ecn) = (flow_of_ip4::hash_within(p, p.length - LINK), word & 3);
+        let others = p.live.without(is_ip4);
+        if others.any() {
+            unlikely();
+            let (hash, field) = looked_at(windows, p, others.bits());
+            (hashes, ecn) = (hashes.replace(others, hashes.with(&hash)), ecn.replace(others, ecn.with(&field)));
         }
-        p.leave(p.live.with(odd), SLOW);
+        let (common, hops, outers) = match self.one.filter(|_| p.has_one_tx()) {
+            Some(ready) => {
+                let Template { words: [a, b, c, d, e], sum } = *ready.outer.template();
+                let same = |word| p.tx.same(word);
+                let words = [same(a), same(b), same(c), same(d), same(e)];
+                (Template { words, sum: same(sum) }, ready.hops(hashes), [ready.outer; LANES])
+            }
+            None => {
+                unlikely();
+                let Several { words: [a, b, c, d, e], sum, hops, outers } =
+                    self.several(p.live.bits(), &p.tx.array(), &hashes.array());
+                let column = |words: &_| p.tx.with(words);
+                let words = [column(&a), column(&b), column(&c), column(&d), column(&e)];
+                (Template { words, sum: column(&sum) }, column(&hops), outers)
+            }
+        };
+        p.leave(hop::others(hops), SLOW);
+        let headed = p.length + Self::HEADERS;
+        let identification = p.tx.with(&self.putter.identifications(p.live.bits()));
+        let datagrams = Differing { source_port: flow_ports(hashes), identification, ecn };
+        let [a, b, c, d, e] = F::fill(&common, headed, &datagrams);
+        let words = [a.to_be().each(), b.to_be().each(), c.to_be().each(), d.to_be().each(), e.to_be().each()];
+        let offsets = (p.offset - Self::HEADERS).each();
+        for lane in p.live.bits() {
+            let window = windows.at(lane, offsets.at(lane));
+            // PERF: the length is a constant, and so no copy is a call.
+            let headers = Self::HEADERS as usize;
+            window[..headers].copy_from_slice(&outers[lane].common()[..headers]);
+            for (word, at) in words.iter().zip(F::WORDS) {
+                window[at..at + 4].copy_from_slice(&word.at(lane).to_ne_bytes());
+            }
+        }
         self.sent.add(p.live, p.tx, p.length);
-        p.hop = p.hop.replace(p.live, p.hop.with(&hops));
+        p.hop = p.hop.replace(p.live, hops);
         p.unflag(Flags::LINK_GROUP);
         p.flag(p.live, Flags::LOCAL);
         p.advance(p.live, Self::HEADERS.wrapping_neg());
     }
 }
 
-/// The hash of a frame's flow and its ECN field, where it takes more than the words of the window to say them.
+/// The hashes of frames' flows and their ECN fields, where it takes more than the words of the window to say them.
 #[cold]
 #[inline(never)]
-fn looked_at<I: Isa>(windows: &Windows<'_>, p: &PacketLanes<I>, lane: usize) -> (u32, u8) {
-    let bytes = windows.packet(p, lane);
-    (flow::hash(bytes, false), ecn::of(Inner::Frame, bytes))
+fn looked_at<I: Isa>(windows: &Windows<'_>, p: &PacketLanes<I>, lanes: Mask8) -> ([u32; LANES], [u32; LANES]) {
+    let mut all = ([0; LANES], [0; LANES]);
+    for lane in lanes {
+        let bytes = windows.packet(p, lane);
+        (all.0[lane], all.1[lane]) = (flow_hash(bytes), ecn::of(Inner::Frame, bytes).into());
+    }
+    all
 }
 
 /// The arc of packets that take the slow path.

@@ -4,7 +4,7 @@
 //! A room of a kind says what is its own ([`Kind`]: names, and the header behind UDP's), and registers it with its objects
 //! ([`register_kind`]).
 //!
-//! - [`encapsulate`], [`input`]: the nodes; [`put`]: how one packet becomes the payload of a datagram; [`outer`]: the headers;
+//! - [`encapsulate`], [`input`]: the nodes; [`put`]: how one packet becomes the payload of a datagram; [`outer`]: the headers; [`template`]: what stages fill in;
 //!   [`ecn`]: congestion that routers on the way mark.
 //! - [`directory`]: which tunnel a datagram belongs to; [`underlay`]: what differs between datagrams of IPv4 and IPv6.
 //! - [`mod@configured`]: what objects of all kinds have in common; [`command`]: their commands; [`bypass`]: interfaces whose datagrams go to
@@ -26,6 +26,7 @@ pub mod kind;
 pub mod messages;
 pub mod outer;
 pub mod put;
+pub mod template;
 pub mod tunnels;
 pub mod underlay;
 

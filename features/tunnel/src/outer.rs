@@ -2,10 +2,12 @@
 //! a tunnel, and are written once.
 
 use quiver_wire::checksum::{self, pseudo_header6};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, Sum, UdpHeader, ip4};
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, Sum, UdpHeader, V4, V6, ip4};
 use zerocopy::IntoBytes;
 
 use crate::ends::Ends;
+use crate::template::{Template, WORDS};
+use crate::underlay::Underlay;
 
 /// The hop limit of datagrams over IPv4 and IPv6, as VPP sends them.
 pub const HOPS: [u8; 2] = [254, 255];
@@ -57,11 +59,26 @@ pub struct Outer {
     has_checksum: bool,
     /// The sum over IPv4's header, or over the parts of IPv6's that UDP's checksum covers, and the headers from UDP's on.
     sum: Sum,
+    /// The words in which datagrams differ, and that sum, for stages.
+    template: Template<u32>,
 }
 
 impl Outer {
+    /// None.
+    pub(crate) const NOBODYS: Outer = Outer {
+        bytes: [0; LENGTH_MAX],
+        length: 0,
+        is_ip6: false,
+        has_checksum: false,
+        sum: Sum::NONE,
+        template: Template { words: [0; WORDS], sum: 0 },
+    };
     /// The headers between two ends, with a tunnel's `own` header behind UDP's; at most 16 bytes.
     pub fn new(ends: &Ends, choice: &Choice, own: &[u8]) -> Outer {
+        let places = match ends {
+            Ends::V4(..) => V4::WORDS,
+            Ends::V6(..) => V6::WORDS,
+        };
         let udp = UdpHeader {
             source_port: 0.into(),
             destination_port: choice.port.into(),
@@ -95,13 +112,26 @@ impl Outer {
         let whole = [&ip, udp.as_bytes(), own].concat();
         let mut bytes = [0; LENGTH_MAX];
         bytes.iter_mut().zip(&whole).for_each(|(to, from)| *to = *from);
+        let words = places.map(|at| bytes[at..].first_chunk().map_or(0, |word| u32::from_be_bytes(*word)));
+        let template = Template { words, sum: sum.folded().into() };
         Outer {
             bytes,
             length: whole.len().min(LENGTH_MAX) as u8,
             is_ip6: matches!(ends, Ends::V6(..)),
             has_checksum: choice.checksum,
             sum,
+            template,
         }
+    }
+    /// The words in which datagrams differ.
+    #[inline(always)]
+    pub fn template(&self) -> &Template<u32> {
+        &self.template
+    }
+    /// What all datagrams have in common, and zeros behind it.
+    #[inline(always)]
+    pub fn common(&self) -> &[u8; LENGTH_MAX] {
+        &self.bytes
     }
     /// Bytes of all headers.
     #[inline(always)]
@@ -117,20 +147,12 @@ impl Outer {
     /// nothing written, if the datagram is longer than a packet can be.
     #[inline(always)]
     pub fn put(&self, front: &mut [u8], datagram: &Datagram, summed: impl FnOnce(Sum) -> Sum) -> bool {
-        front.get_mut(..self.length()).is_some_and(|headers| self.fill(headers, datagram, summed))
-    }
-    /// The same where `front` has just the length of the headers.
-    ///
-    /// PERF: where the caller's length is a constant, so are those of the copies.
-    #[inline(always)]
-    pub fn fill(&self, front: &mut [u8], datagram: &Datagram, summed: impl FnOnce(Sum) -> Sum) -> bool {
         const UDP4: usize = size_of::<Ip4Header>();
         const UDP6: usize = size_of::<Ip6Header>();
-        let length = front.len();
-        let Ok(whole) = u16::try_from(length + datagram.payload) else { return false };
-        if length != self.length() || length > LENGTH_MAX {
+        let length = self.length().min(LENGTH_MAX);
+        let (Some(front), Ok(whole)) = (front.get_mut(..length), u16::try_from(length + datagram.payload)) else {
             return false;
-        }
+        };
         front.copy_from_slice(&self.bytes[..length]);
         if self.is_ip6 {
             let udp_length = whole - UDP6 as u16;

@@ -3,8 +3,9 @@
 
 use std::cell::Cell;
 
-use quiver_engine::{Context, Flags, Frame};
-use quiver_wire::{EtherType, EthernetHeader, MacAddress, Segments};
+use quiver_engine::{Context, Flags, Frame, Isa, LANES, Lanes, Mask8};
+use quiver_ip::family::v4::flow as flow_of_ip4;
+use quiver_wire::{EtherType, EthernetHeader, Header, Ip4Header, MacAddress, Segments, flow};
 use zerocopy::IntoBytes;
 
 use crate::outer::{Datagram, Outer};
@@ -171,6 +172,24 @@ impl Putter {
     }
 }
 
+impl Putter {
+    /// The identifications of the datagrams of these lanes, in their order.
+    #[inline(always)]
+    pub fn identifications(&self, lanes: Mask8) -> [u32; LANES] {
+        let first = u32::from(self.next.get());
+        self.next.set((first + lanes.len() as u32) as u16);
+        if lanes == Mask8::first(LANES) {
+            return std::array::from_fn(|lane| (first + lane as u32) & 0xffff);
+        }
+        let (mut all, mut next) = ([0; LANES], first);
+        for lane in lanes {
+            all[lane] = next & 0xffff;
+            next += 1;
+        }
+        all
+    }
+}
+
 /// The first of the ports that say nothing but which flow it is (RFC 6335, 6; RFC 7348, 5; RFC 7510, 3).
 const FLOW_PORTS: u16 = 0xc000;
 
@@ -178,4 +197,53 @@ const FLOW_PORTS: u16 = 0xc000;
 #[inline(always)]
 pub fn flow_port(hash: u32) -> u16 {
     FLOW_PORTS | (hash ^ hash >> 16) as u16
+}
+
+/// Those of eight flows.
+#[inline(always)]
+pub fn flow_ports<I: Isa>(hashes: Lanes<I>) -> Lanes<I> {
+    (hashes ^ hashes >> 16) & 0xffff | u32::from(FLOW_PORTS)
+}
+
+/// The hash of a frame's flow. That of most frames, which hold IPv4 without tags and options, eight lanes can find.
+pub fn flow_hash(frame: &[u8]) -> u32 {
+    match EthernetHeader::parse(frame) {
+        Some((link, [Ip4Header::VERSION_IHL, ..])) if link.ethertype == EtherType::IP4 => {
+            flow_of_ip4::hash_of(&frame[EthernetHeader::LENGTH..])
+        }
+        _ => flow::hash(frame, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::net::Ipv4Addr;
+
+    use quiver_wire::IpProtocol;
+
+    /// A frame of a flow of UDP.
+    fn frame(from: u32, to: u32, ports: u32) -> Vec<u8> {
+        let link =
+            EthernetHeader { destination: MacAddress::ZERO, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
+        let ip = Ip4Header::new(Ipv4Addr::from_bits(from), Ipv4Addr::from_bits(to), IpProtocol::UDP, 64, 8);
+        [link.as_bytes(), ip.expect("short").as_bytes(), &ports.to_be_bytes(), &[0, 8, 0, 0]].concat()
+    }
+
+    #[test]
+    fn flows_have_many_ports_whatever_part_of_them_differs() {
+        let ways: [fn(u32) -> Vec<u8>; 4] = [
+            |i| frame(0x0a00_0000 + i, 0x3000_0001, 0x0400_0400),
+            |i| frame(0x0a00_0001, 0x3000_0000 + i, 0x0400_0400),
+            |i| frame(0x0a00_0001, 0x3000_0001, 0x0400_0000 + i),
+            |i| frame(0x0a00_0001, 0x3000_0001, i << 16 | 53),
+        ];
+        for (n, way) in ways.iter().enumerate() {
+            let ports: HashSet<u16> = (0..4096).map(|i| flow_port(flow_hash(&way(i)))).collect();
+            // Chance would give 3,624 of the 16,384.
+            assert!(ports.len() > 3000, "way {n}: {}", ports.len());
+            assert!(ports.iter().all(|port| *port >= FLOW_PORTS));
+        }
+    }
 }

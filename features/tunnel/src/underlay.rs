@@ -11,6 +11,7 @@ use quiver_udp::Udp;
 use quiver_wire::{Header, Ip4Header, Ip6Header, UdpHeader, V4, V6};
 
 use crate::ends::Ends;
+use crate::template::{Differing, Template, WORDS};
 
 /// A family that carries tunnels.
 pub trait Underlay: Multicast + Udp {
@@ -27,6 +28,10 @@ pub trait Underlay: Multicast + Udp {
         Quarters::of(BACK as usize, if tunnel_header::<Self>() + 8 < 64 { tunnel_header::<Self>() + 8 } else { 64 });
     /// The two words behind UDP's header.
     fn tunnel_header<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> [Lanes<I>; 2];
+    /// Where the words lie in which datagrams differ, counted in bytes from the IP header on.
+    const WORDS: [usize; WORDS];
+    /// These words of datagrams with so many bytes from their IP headers on, from what they have in common.
+    fn fill<I: Isa>(common: &Template<Lanes<I>>, length: Lanes<I>, datagram: &Differing<I>) -> [Lanes<I>; WORDS];
     /// The ends, if they are of this family.
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)>;
 }
@@ -49,6 +54,22 @@ impl Underlay for V4 {
     fn tunnel_header<I: Isa>(p: &PacketLanes<I>, _: &mut Windows<'_>) -> [Lanes<I>; 2] {
         const AT: usize = tunnel_header::<V4>();
         [p.header.get(const { Field::new(AT, 32) }), p.header.get(const { Field::new(AT + 4, 32) })]
+    }
+    const WORDS: [usize; WORDS] = [0, 4, 8, UDP4, UDP4 + 4];
+    #[inline(always)]
+    fn fill<I: Isa>(common: &Template<Lanes<I>>, length: Lanes<I>, datagram: &Differing<I>) -> [Lanes<I>; WORDS] {
+        let ([first, second, third, ports, last], Differing { source_port, identification, ecn }) =
+            (common.words, *datagram);
+        let sum = common.sum + length + identification + ecn;
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        [
+            first | ecn << 16 | length,
+            second | identification << 16,
+            third & 0xffff_0000 | (sum ^ 0xffff),
+            ports | source_port << 16,
+            last | (length - UDP4 as u32) << 16,
+        ]
     }
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)> {
         match *ends {
@@ -84,6 +105,14 @@ impl Underlay for V6 {
         }
         [p.offset.with(&words[0]), p.offset.with(&words[1])]
     }
+    // The second one of UDP's header twice: IPv6 has one less.
+    const WORDS: [usize; WORDS] = [0, 4, UDP6, UDP6 + 4, UDP6 + 4];
+    #[inline(always)]
+    fn fill<I: Isa>(common: &Template<Lanes<I>>, length: Lanes<I>, datagram: &Differing<I>) -> [Lanes<I>; WORDS] {
+        let ([first, second, ports, last, _], Differing { source_port, ecn, .. }) = (common.words, *datagram);
+        let length = (length - UDP6 as u32) << 16;
+        [first | ecn << 20, second | length, ports | source_port << 16, last | length, last | length]
+    }
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)> {
         match *ends {
             Ends::V6(source, destination) => Some((source, destination)),
@@ -91,6 +120,9 @@ impl Underlay for V6 {
         }
     }
 }
+
+const UDP4: usize = Ip4Header::LENGTH;
+const UDP6: usize = Ip6Header::LENGTH;
 
 /// The second byte of an IP header in the window of a layer 3 stage.
 const SECOND: Field = Field::new(BACK as usize + 1, 8);

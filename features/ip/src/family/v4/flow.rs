@@ -14,7 +14,13 @@ use crate::flows::{FlowKey, kept};
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
 pub fn hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
-    let ports = ports(p, p.length) ^ p.header.get(fields::PROTOCOL);
+    hash_within(p, p.length)
+}
+
+/// The same where a packet is a part of one: `length` counts from the IP header on, which is at its place in the window.
+#[inline(always)]
+pub fn hash_within<I: Isa>(p: &PacketLanes<I>, length: Lanes<I>) -> Lanes<I> {
+    let ports = ports(p, length) ^ p.header.get(fields::PROTOCOL);
     let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
     mix([source, destination, ports], |a, b| a + b)
 }
@@ -22,7 +28,7 @@ pub fn hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
 /// The ports of TCP and UDP, the source port in the upper half; 0 of other protocols, of fragments, and of packets with options. `length`
 /// counts from the IP header on.
 #[inline(always)]
-pub fn ports<I: Isa>(p: &PacketLanes<I>, length: Lanes<I>) -> Lanes<I> {
+fn ports<I: Isa>(p: &PacketLanes<I>, length: Lanes<I>) -> Lanes<I> {
     let protocol = p.header.get(fields::PROTOCOL);
     let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0));
     let whole = (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0);
