@@ -3,7 +3,10 @@
 
 pub mod state;
 
+use std::time::Duration;
+
 pub use quiver_testkit::daemon::Rooms;
+use quiver_testkit::daemon::{Daemon, Setup};
 /// All rooms as one, for [`rooms!`] with others behind them.
 pub use quiverd::features as all;
 
@@ -17,6 +20,27 @@ pub const ROOMS: Rooms = Rooms {
 
 /// The same where nobody looks at the packets that are sent, so that they are not copied.
 pub const UNSEEN: Rooms = Rooms { sent: |_| vec![], ..ROOMS };
+
+/// A daemon with all rooms, configured by these lines.
+///
+/// # Panics
+/// If a line is refused.
+pub fn daemon(lines: &str) -> Daemon {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
+    daemon.configure(lines);
+    daemon
+}
+
+/// The same three seconds later: what interfaces say of themselves when they come up has gone.
+///
+/// # Panics
+/// If a line is refused, or packets circle.
+pub fn settled(lines: &str) -> Daemon {
+    let mut daemon = daemon(lines);
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    daemon.sent();
+    daemon
+}
 
 /// Rooms of a test's choice: crates and modules with a `register` function, in the daemon's order. `quiver_interface` and
 /// `quiver_pg`, or [`all`], are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind

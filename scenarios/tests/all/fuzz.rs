@@ -15,7 +15,7 @@ use quiver_wire::{IpProtocol, checksum};
 
 /// A router of both families behind pg0 and pg1, also with tags, where senders are checked, segments clamped and lists asked; a
 /// bridge between pg2 and pg3, with a virtual interface; pg4 and pg5 connected, with other tags behind each; pg6 and pg7 with
-/// packets of IPv4 and IPv6 alone.
+/// packets of IPv4 and IPv6 alone. A tunnel over IPv4 goes on with the bridge; networks lie behind one over IPv6, and behind one more inside that.
 const CONFIGURATION: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
@@ -80,10 +80,21 @@ const CONFIGURATION: &str = "
     abf policy add ip6 id 2 acl 0 via 2001:db8:1::2 pg1
     abf attach ip4 policy 1 pg0.10
     abf attach ip6 policy 2 pg0.10
+    create vxlan tunnel src 10.0.0.1 dst 10.0.0.2 vni 5
+    create geneve tunnel local 2001:db8::1 remote 2001:db8::2 vni 6
+    set interface state geneve_tunnel0 up
+    set interface l2 bridge vxlan_tunnel0 1 1
+    set interface ip address geneve_tunnel0 10.0.5.1/24
+    ip neighbor geneve_tunnel0 10.0.5.2 02:00:00:00:00:52
+    ip route add 30.0.0.0/8 via 10.0.5.2 geneve_tunnel0
+    create vxlan tunnel src 10.0.5.1 dst 10.0.5.2 vni 7
+    set interface ip address vxlan_tunnel1 10.0.9.1/24
+    ip neighbor vxlan_tunnel1 10.0.9.2 02:00:00:00:00:92
+    ip route add 31.0.0.0/8 via 10.0.9.2 vxlan_tunnel1
 ";
 
 /// Frames that every node has something to do with, before they are changed.
-const FRAMES: [&str; 12] = [
+const FRAMES: [&str; 15] = [
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 / udp 1 > 2 / payload 18",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 / udp 1 > 2 / payload 200",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 10.0.1.2 ttl 1 / icmp echo-request id 1 seq 1 / payload 18",
@@ -97,10 +108,14 @@ const FRAMES: [&str; 12] = [
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / dot1q 10 / ip4 10.0.10.2 > 20.0.0.9 ttl 64 / udp 1 > 2 / payload 18",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:33 / dot1ad 20 / dot1q 5 / ip4 10.0.2.2 > 10.0.2.1 ttl 64 / udp 1 > 2 / payload 18",
     "eth 02:00:00:00:00:33 > de:ad:00:00:00:00 / ip4 10.0.2.2 > 20.0.0.9 ttl 64 / tcp 1 > 2 syn seq 1 ack 0 window 9",
+    "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 10.0.0.1 ttl 64 ecn 1 / udp 50000 > 4789 no-checksum / \
+     hex 080000000000050002000000003202000000003108004502001c0001000040116abb01020304050607080001000200080000",
+    "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 30.0.0.9 ttl 64 / udp 1 > 2 / payload 18",
+    "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 31.0.0.9 ttl 64 / udp 1 > 2 / payload 18",
 ];
 
 /// The same of IPv6, and two more of IPv4.
-const FRAMES6: [&str; 18] = [
+const FRAMES6: [&str; 19] = [
     "eth 02:00:00:00:00:02 > 01:00:5e:01:01:01 / ip4 10.0.0.2 > 232.1.1.1 ttl 9 / udp 1 > 2 / payload 18",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 10.0.0.1 ttl 9 mf id 7 protocol udp / payload 16",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip6 2001:db8::2 > 2001:db8:20::9 / udp 1 > 2 / payload 18",
@@ -125,6 +140,8 @@ const FRAMES6: [&str; 18] = [
      dstopt hex 010400000000 / icmp6 echo-request id 1 seq 12 / payload 8",
     "eth 02:00:00:00:00:02 > 33:33:00:00:00:99 / ip6 2001:db8::2 > ff3e::99 hlim 9 / udp 1 > 2 / payload 18",
     "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / dot1q 10 / ip6 2001:db8:10::2 > 2001:db8:22::9 / tcp 1 > 2 syn seq 1 ack 0 window 9 options 020405b4",
+    "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip6 2001:db8::2 > 2001:db8::1 / udp 50000 > 6081 / \
+     hex 01006558000006001234050002000000003202000000003108004502001c0001000040116abb01020304050607080001000200080000",
 ];
 
 /// Interfaces of Ethernet.
@@ -240,9 +257,18 @@ fn changed_frames() {
 fn frames_reach_their_nodes() {
     const OF_BOTH: [&str; 8] =
         ["lookup", "rewrite", "resolve", "local", "reassembly", "mfib-forward", "rewrite-mcast", "multicast"];
-    const OF_IP4: [&str; 5] =
-        ["ip4-options", "icmp4-error", "ip4-rx-urpf-strict", "tcp-mss-clamping-ip4-in", "abf-input-ip4"];
-    const OF_IP6: [&str; 8] = [
+    const OF_IP4: [&str; 7] = [
+        "ip4-options",
+        "icmp4-error",
+        "ip4-rx-urpf-strict",
+        "tcp-mss-clamping-ip4-in",
+        "abf-input-ip4",
+        "vxlan4-input",
+        "vxlan4-encap",
+    ];
+    const OF_IP6: [&str; 10] = [
+        "geneve6-input",
+        "geneve6-encap",
         "ip6-hop-by-hop",
         "icmp6-error",
         "nd-input",

@@ -7,9 +7,8 @@ use std::time::Duration;
 use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_pg::PacketGenerator;
-use quiver_scenarios::ROOMS;
 use quiver_scenarios::state::{compare, state};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 /// What there is beside the interface that goes.
@@ -104,13 +103,6 @@ const PROBES: [(&str, &str); 8] = [
     ),
 ];
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
-    daemon.sent();
-    daemon.configure(BASE);
-    daemon
-}
-
 fn create(daemon: &mut Daemon, name: &str) -> InterfaceId {
     daemon.configure(&format!("create packet-generator interface {name} hw-addr {MAC}\nset interface state {name} up"));
     id(daemon, name)
@@ -148,7 +140,7 @@ fn nothing_of_an_interface_is_of_the_next_one_with_its_number() {
     for (kind, commands, packets) in KINDS {
         // The next one has the same name, or another.
         for next in ["pg1", "pg9"] {
-            let mut used = daemon();
+            let mut used = quiver_scenarios::daemon(BASE);
             let number = create(&mut used, "pg1");
             used.configure(&commands.replace("IT", "pg1"));
             send(&mut used, "pg1", packets);
@@ -156,7 +148,7 @@ fn nothing_of_an_interface_is_of_the_next_one_with_its_number() {
             used.settle().expect("it comes to rest");
             assert_eq!(create(&mut used, next), number, "{kind}: the number is used again");
 
-            let mut fresh = daemon();
+            let mut fresh = quiver_scenarios::daemon(BASE);
             create(&mut fresh, next);
             // What does not name the interface is there all the same.
             fresh.configure(&commands.lines().filter(|line| !line.contains("IT")).collect::<Vec<_>>().join("\n"));
@@ -196,7 +188,7 @@ fn what_workers_said_of_an_interface_is_not_said_of_the_next_one() {
     let layer2 = "set interface state pg1 up\nset interface l2 bridge pg1 1";
 
     // A packet waits for a neighbour, which control has not heard when the interface goes.
-    let mut daemon = self::daemon();
+    let mut daemon = quiver_scenarios::daemon(BASE);
     create(&mut daemon, "pg1");
     daemon.configure(layer3);
     daemon.settle().expect("it comes to rest");
@@ -212,7 +204,7 @@ fn what_workers_said_of_an_interface_is_not_said_of_the_next_one() {
     assert_eq!(udp, 0, "the packet was to leave by another interface");
 
     // A neighbour has spoken, and a station was seen.
-    let mut daemon = self::daemon();
+    let mut daemon = quiver_scenarios::daemon(BASE);
     create(&mut daemon, "pg1");
     daemon.configure(layer3);
     daemon.settle().expect("it comes to rest");
@@ -221,7 +213,7 @@ fn what_workers_said_of_an_interface_is_not_said_of_the_next_one() {
     let shown = daemon.run("show ip neighbors").expect("a command").text;
     assert!(!shown.contains("10.1.0.2"), "{shown}");
 
-    let mut daemon = self::daemon();
+    let mut daemon = quiver_scenarios::daemon(BASE);
     create(&mut daemon, "pg1");
     daemon.configure(layer2);
     daemon.settle().expect("it comes to rest");
@@ -234,7 +226,7 @@ fn what_workers_said_of_an_interface_is_not_said_of_the_next_one() {
 
 #[test]
 fn a_packet_that_came_in_by_an_interface_that_is_no_more_is_not_the_next_one_s() {
-    let mut daemon = daemon();
+    let mut daemon = quiver_scenarios::daemon(BASE);
     create(&mut daemon, "pg1");
     daemon.configure("set interface ip address pg1 10.1.0.1/24\nip route add 20.0.0.0/8 via 10.0.0.77");
     let packet = "eth 02:00:00:00:00:12 > 02:00:00:00:00:a1 / ip4 10.1.0.2 > 20.0.0.9 ttl 64 / udp 1 > 2 / payload 18";
@@ -250,7 +242,7 @@ fn a_packet_that_came_in_by_an_interface_that_is_no_more_is_not_the_next_one_s()
 
 #[test]
 fn a_capture_of_an_interface_ends_with_it() {
-    let mut daemon = daemon();
+    let mut daemon = quiver_scenarios::daemon(BASE);
     create(&mut daemon, "pg1");
     daemon.run("pcap trace rx intfc pg1 file recreated.pcap").expect("a command");
     daemon.configure("delete packet-generator interface pg1");

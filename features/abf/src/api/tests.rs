@@ -3,21 +3,16 @@
 use super::*;
 use quiver_compat::Caller;
 use quiver_compat::types::{AddressUnion, FibPathNh};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0
-         create packet-generator interface pg1
-         set interface state pg1 up
-         set interface ip address pg1 10.0.1.1/24
-         set interface ip address pg1 2001:db8:1::1/64
-         set acl-plugin acl permit
-         set acl-plugin acl deny",
-    );
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0
+    create packet-generator interface pg1
+    set interface state pg1 up
+    set interface ip address pg1 10.0.1.1/24
+    set interface ip address pg1 2001:db8:1::1/64
+    set acl-plugin acl permit
+    set acl-plugin acl deny";
 
 fn policy(is_add: bool, policy_id: u32, acl_index: u32, next_hops: &[&str]) -> AbfPolicyAddDel {
     let path = |address: &&str| FibPath {
@@ -38,7 +33,7 @@ fn attach(is_add: bool, policy_id: u32, interface: u32, is_ipv6: bool) -> AbfItf
 
 #[test]
 fn policies_come_change_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let known = |caller: &mut Caller| -> Vec<(u32, u32, usize)> {
         let all = caller.dump(&AbfPolicyDump);

@@ -5,24 +5,17 @@ use std::time::Duration;
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::settled;
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 const US: &str = "02:00:00:00:00:a0";
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(&format!(
-        "create packet-generator interface pg0 hw-addr {US}
-         create packet-generator interface pg1
-         set interface state pg0 up
-         set interface ip address pg0 10.0.0.1/24"
-    ));
-    // Until the address is announced for the second time.
-    daemon.advance(Duration::from_secs(3)).expect("it settles");
-    daemon.sent();
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    create packet-generator interface pg1
+    set interface state pg0 up
+    set interface ip address pg0 10.0.0.1/24";
 
 fn ask(address: [u8; 4], sw_if_index: u32, is_garp: bool, repeat: u32) -> ArpingAcd {
     let (address, sw_if_index) = (IpAddr::from(address).into(), InterfaceIndex(sw_if_index));
@@ -57,7 +50,7 @@ fn answered(
 
 #[test]
 fn answers_are_counted_and_announcements_wait_for_none() {
-    let mut daemon = daemon();
+    let mut daemon = settled(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let answer = format!("eth 02:00:00:00:00:02 > {US} / arp reply 02:00:00:00:00:02 10.0.0.2 > {US} 10.0.0.1");
     let (reply, sent) = answered(&mut daemon, &mut caller, &ask([10, 0, 0, 2], 1, false, 3), &answer);
@@ -72,7 +65,7 @@ fn answers_are_counted_and_announcements_wait_for_none() {
 
 #[test]
 fn both_messages_ask_the_same() {
-    let daemon = daemon();
+    let daemon = settled(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let ArpingAcd { address, is_garp, repeat, interval, .. } = ask([10, 0, 0, 1], 1, true, 1);
     let none = ArpingRequest { address, sw_if_index: InterfaceIndex(9), is_garp, repeat, interval };
@@ -89,7 +82,7 @@ fn both_messages_ask_the_same() {
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
-    let mut daemon = daemon();
+    let mut daemon = settled(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let ip6 = ArpingAcd { address: IpAddr::from([0; 16]).into(), ..ask([0; 4], 1, false, 1) };
     for (request, retval) in [

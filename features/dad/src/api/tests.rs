@@ -5,21 +5,15 @@ use std::time::Duration;
 use super::event::{DadState, Ip6DadEvent, WantIp6DadEvents};
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::settled;
 use quiver_testkit::packet::Packet;
 
 const OWN: &str = "2001:db8::1";
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         set interface state pg0 up
-         enable ip6 interface pg0",
-    );
-    daemon.advance(Duration::from_secs(3)).expect("it settles");
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    set interface state pg0 up
+    enable ip6 interface pg0";
 
 fn enable(transmits: u8, delay: f64) -> Ip6DadEnableDisable {
     Ip6DadEnableDisable { enable: true, dad_transmits: transmits, dad_retransmit_delay: delay }
@@ -34,7 +28,7 @@ fn told(caller: &mut Caller) -> Vec<(DadState, u8, u8)> {
 
 #[test]
 fn an_address_that_nobody_else_has_is_preferred_after_all_questions() {
-    let mut daemon = daemon();
+    let mut daemon = settled(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     caller.request(&enable(2, 0.5)).expect("done");
     caller.request(&WantIp6DadEvents { enable_disable: true, pid: 1 }).expect("done");
@@ -64,7 +58,7 @@ fn an_address_that_another_one_has_or_wants_is_a_duplicate() {
     );
     let outcomes = [(advertised, DadState::Duplicate), (wanted, DadState::Duplicate), (asked, DadState::Preferred)];
     for (packet, outcome) in outcomes {
-        let mut daemon = daemon();
+        let mut daemon = settled(CONFIGURED);
         let mut caller = Caller::connect(daemon.control());
         caller.request(&enable(1, 1.0)).expect("done");
         caller.request(&WantIp6DadEvents { enable_disable: true, pid: 1 }).expect("done");
@@ -82,7 +76,7 @@ fn an_address_that_another_one_has_or_wants_is_a_duplicate() {
 
 #[test]
 fn nothing_is_told_while_it_is_off_and_numbers_that_cannot_be_are_refused() {
-    let mut daemon = daemon();
+    let mut daemon = settled(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     caller.request(&WantIp6DadEvents { enable_disable: true, pid: 1 }).expect("done");
     for (request, retval) in [

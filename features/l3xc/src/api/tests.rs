@@ -3,22 +3,16 @@
 use super::*;
 use quiver_compat::Caller;
 use quiver_compat::types::{AddressUnion, FibPathNh, FibPathNhProto};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
 
-fn daemon() -> Daemon {
-    let rooms = quiver_scenarios::ROOMS;
-    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0
-         create packet-generator interface pg1
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg1 10.0.1.1/24
-         set interface ip address pg1 2001:db8:1::1/64",
-    );
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0
+    create packet-generator interface pg1
+    set interface state pg0 up
+    set interface state pg1 up
+    set interface ip address pg0 10.0.0.1/24
+    set interface ip address pg1 10.0.1.1/24
+    set interface ip address pg1 2001:db8:1::1/64";
 
 fn update(sw_if_index: u32, is_ip6: bool, next_hops: &[(&str, u32)]) -> L3xcUpdate {
     let path = |(address, interface): &(&str, u32)| FibPath {
@@ -34,7 +28,7 @@ fn update(sw_if_index: u32, is_ip6: bool, next_hops: &[(&str, u32)]) -> L3xcUpda
 
 #[test]
 fn cross_connects_come_change_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let all = L3xcDump { sw_if_index: InterfaceIndex(NONE) };
     let one = |index| L3xcDump { sw_if_index: InterfaceIndex(index) };
@@ -65,7 +59,7 @@ fn cross_connects_come_change_and_go() {
 
 #[test]
 fn those_of_ip6_are_others() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let all = L3xcDump { sw_if_index: InterfaceIndex(NONE) };
     caller.request(&update(1, false, &[("10.0.1.2", 2)])).expect("it fits");

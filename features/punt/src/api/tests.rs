@@ -2,25 +2,21 @@
 
 use quiver_compat::types::{Address, AddressFamily, FibPath, FibPathType, InterfaceIndex, IpProto, NONE};
 use quiver_compat::{Caller, Retval, Text, Wire};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
+use quiver_testkit::daemon::Daemon;
 
 use super::police::*;
 use super::redirects::*;
 use super::traffic::*;
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg0 2001:db8::1/64
-         set interface ip address pg1 10.0.1.1/24",
-    );
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+    set interface state pg0 up
+    set interface state pg1 up
+    set interface ip address pg0 10.0.0.1/24
+    set interface ip address pg0 2001:db8::1/64
+    set interface ip address pg1 10.0.1.1/24";
 
 fn l4(af: AddressFamily, port: u16) -> PuntWhat {
     let mut bytes = vec![];
@@ -34,7 +30,7 @@ fn protocol(protocol: IpProto) -> PuntWhat {
 
 #[test]
 fn redirects_come_change_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let nh = |address: &str| Address::from(address.parse::<std::net::IpAddr>().expect("an address"));
     let redirect = |rx: u32, tx: u32, to: &str| RedirectTo {
@@ -81,7 +77,7 @@ fn register(what: PuntWhat, path: &str) -> PuntSocketRegister {
 
 #[test]
 fn sockets_come_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let found = |caller: &mut Caller, r#type| -> Vec<(PuntWhat, Text<108>)> {
         let all = caller.dump(&PuntSocketDump { r#type });
@@ -118,7 +114,7 @@ fn sockets_come_and_go() {
 
 #[test]
 fn reasons_are_told_and_taken() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let named = |caller: &mut Caller, name: &str| -> Vec<PuntReason> {
         let reason = PuntReason { id: 0, name: name.into() };
@@ -150,7 +146,7 @@ fn reasons_are_told_and_taken() {
 
 #[test]
 fn punted_packets_are_policed_by_family() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURED);
     daemon.configure("policer add name spare cir 1 cb 9000\npolicer add name few cir 64 cb 9000");
     let mut caller = Caller::connect(daemon.control());
     let shown = |daemon: &mut Daemon, line: &str| daemon.run(line).expect(line).text;

@@ -2,12 +2,10 @@
 //! IP header; alone and many at once, by one tunnel and by several. What comes out of the same tunnels is what went in, or nothing where
 //! the datagram was changed on the way so that no tunnel takes it.
 
-use std::time::Duration;
-
 use fastrand::Rng;
 use quiver_ip::Family;
-use quiver_scenarios::all;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::settled;
+use quiver_testkit::daemon::Daemon;
 use quiver_wire::{
     Header, Ip4Header, Ip6Header, IpFamily, IpProtocol, MacAddress, UdpHeader, V4, V6, VxlanHeader, checksum, flow,
 };
@@ -20,10 +18,8 @@ const GENEVE: u8 = 6081u16.to_be_bytes()[1];
 
 /// Two cross-connects into tunnels, over IPv4, or over IPv6 with checksums.
 fn daemon(is_ip6: bool) -> Daemon {
-    let rooms = quiver_scenarios::rooms![all];
-    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
     let (ours, theirs) = if is_ip6 { ("2001:db8:1::1", "2001:db8:1::2") } else { ("10.0.1.1", "10.0.1.2") };
-    daemon.configure(&format!(
+    settled(&format!(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
          create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
@@ -41,11 +37,7 @@ fn daemon(is_ip6: bool) -> Daemon {
          set interface l2 xconnect vxlan_tunnel0 pg0
          set interface l2 xconnect pg2 geneve_tunnel0
          set interface l2 xconnect geneve_tunnel0 pg2"
-    ));
-    // What interfaces say of themselves when they come up.
-    daemon.advance(Duration::from_secs(3)).expect("it settles");
-    daemon.sent();
-    daemon
+    ))
 }
 
 /// A frame and its ECN field.

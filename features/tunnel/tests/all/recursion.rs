@@ -1,7 +1,7 @@
 //! Routes through tunnels that lead back into them are refused, and only those.
 
-use quiver_scenarios::all;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
+use quiver_testkit::daemon::Daemon;
 
 /// Two tunnels over pg0, with a host in each.
 const TUNNELS: &str = "
@@ -33,11 +33,6 @@ vxlan-tunnels:
 routes:
 ";
 
-fn daemon() -> Daemon {
-    let rooms = quiver_scenarios::rooms![all];
-    Daemon::new(rooms, Setup::default()).expect("the rooms fit together")
-}
-
 fn apply(daemon: &mut Daemon, routes: &[(&str, &str)]) -> Result<(), String> {
     let lines: String = routes.iter().map(|(to, via)| format!("- prefix: {to}\n  paths:\n  - via: {via}\n")).collect();
     let text = format!("{TUNNELS}{lines}");
@@ -46,7 +41,7 @@ fn apply(daemon: &mut Daemon, routes: &[(&str, &str)]) -> Result<(), String> {
 
 #[test]
 fn a_file_is_judged_by_all_that_it_says() {
-    let mut daemon = daemon();
+    let mut daemon = daemon("");
     // The default route comes before the one that keeps the other end outside.
     let fine = [("0.0.0.0/0", "172.16.0.2"), ("10.1.0.2/32", "10.0.0.9"), ("10.2.0.0/16", "10.0.0.9")];
     apply(&mut daemon, &fine).expect("no circle");
@@ -62,7 +57,7 @@ fn a_file_is_judged_by_all_that_it_says() {
 
 #[test]
 fn circles_through_several_tunnels_are_told_whole() {
-    let mut daemon = daemon();
+    let mut daemon = daemon("");
     let error = apply(&mut daemon, &[("10.1.0.0/16", "172.16.1.2"), ("10.2.0.0/16", "172.16.0.2")]);
     let error = error.expect_err("each leads into the other one");
     let said =
@@ -73,7 +68,7 @@ fn circles_through_several_tunnels_are_told_whole() {
 
 #[test]
 fn what_was_refused_is_not_held_against_what_comes_next() {
-    let mut daemon = daemon();
+    let mut daemon = daemon("");
     apply(&mut daemon, &[("10.1.0.2/32", "10.0.0.9"), ("10.0.0.0/8", "172.16.0.2")]).expect("no circle");
     // Nobody is kept from taking a route away.
     daemon.configure("ip route del 10.1.0.2/32 via 10.0.0.9");

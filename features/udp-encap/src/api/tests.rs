@@ -2,13 +2,10 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure("ip table add 1\nip6 table add 2");
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "ip table add 1\nip6 table add 2";
 
 fn encap(ends: [&str; 2], ports: (u16, u16), table_id: u32) -> UdpEncap {
     let [src_ip, dst_ip] = ends.map(|end| end.parse::<IpAddr>().expect("an address").into());
@@ -17,7 +14,7 @@ fn encap(ends: [&str; 2], ports: (u16, u16), table_id: u32) -> UdpEncap {
 
 #[test]
 fn encapsulations_come_with_numbers_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let mut add = |said: &UdpEncap| caller.request(&UdpEncapAdd { udp_encap: said.clone() }).map(|reply| reply.id);
     let (four, six) = (["10.0.0.1", "10.0.0.2"], ["2001:db8::1", "2001:db8::2"]);

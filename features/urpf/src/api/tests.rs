@@ -2,18 +2,13 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0
-         create packet-generator interface pg1
-         ip table add 7
-         set interface ip table pg0 7",
-    );
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0
+    create packet-generator interface pg1
+    ip table add 7
+    set interface ip table pg0 7";
 
 fn wanted(interface: u32, af: AddressFamily, is_input: bool, mode: UrpfMode, table_id: u32) -> UrpfUpdateV2 {
     UrpfUpdateV2 { is_input, mode, af, sw_if_index: InterfaceIndex(interface), table_id }
@@ -21,7 +16,7 @@ fn wanted(interface: u32, af: AddressFamily, is_input: bool, mode: UrpfMode, tab
 
 #[test]
 fn checks_come_change_and_go() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     let (ip4, ip6, all) =
         (AddressFamily::Ip4, AddressFamily::Ip6, UrpfInterfaceDump { sw_if_index: InterfaceIndex(NONE) });

@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 use quiver_engine::Dataplane;
+use quiver_scenarios::daemon;
 use quiver_scenarios::state::{compare, state};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 use serde_json::Value;
 
@@ -54,13 +55,6 @@ const PARTS: &str = "
     set interface state pg1.8 up
 ";
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit together");
-    daemon.configure(CONFIGURATION);
-    daemon.settle().expect("nothing circles");
-    daemon
-}
-
 fn one<'a>(r: &mut Rng, choices: &[&'a str]) -> &'a str {
     choices[r.usize(..choices.len())]
 }
@@ -106,7 +100,7 @@ fn random(r: &mut Rng) -> (&'static str, Vec<u8>) {
 
 #[test]
 fn asking_changes_nothing() {
-    let (mut daemon, mut r) = (daemon(), Rng::with_seed(8));
+    let (mut daemon, mut r) = (daemon(CONFIGURATION), Rng::with_seed(8));
     daemon.advance(std::time::Duration::from_secs(5)).expect("time passes");
     daemon.sent();
     let (before, counts) = (state(&mut daemon).expect("it says"), daemon.counts());
@@ -125,7 +119,7 @@ fn asking_changes_nothing() {
 
 #[test]
 fn it_names_what_decides() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURATION);
     daemon.configure(PARTS);
     let mut because = |line: &str, node: &str| {
         let reply = daemon.run(line).unwrap_or_else(|error| panic!("`{line}`: {error}"));
@@ -164,7 +158,7 @@ fn it_names_what_decides() {
 
 #[test]
 fn questions_without_an_answer_say_how_to_ask() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURATION);
     // Which tags the frames of the first have nobody can know, and the other one's frames come from its station.
     daemon.configure("create sub-interfaces pg1 7 default\np2p_ethernet pg1 02:00:00:00:00:99 sub-id 8");
     let mut refused = |line: &str| daemon.run(line).err().unwrap_or_else(|| panic!("`{line}` was taken")).to_string();
@@ -184,7 +178,7 @@ fn questions_without_an_answer_say_how_to_ask() {
 
 #[test]
 fn losses_are_told_with_what_decided() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURATION);
     let lost: Packet =
         "eth 02:00:00:00:00:31 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.1.0.1 ttl 64 / udp 1 > 2 / payload 18"
             .parse()
@@ -239,7 +233,7 @@ fn losses(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> (Vec<Value>, Va
 
 #[test]
 fn losses_end_with_how_many_there_were() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURATION);
     let frame = |to: &str| {
         let text =
             format!("eth 02:00:00:00:00:31 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
@@ -253,7 +247,7 @@ fn losses_end_with_how_many_there_were() {
 
 #[test]
 fn losses_of_parts_are_told_as_those_of_the_whole() {
-    let mut daemon = daemon();
+    let mut daemon = daemon(CONFIGURATION);
     daemon.configure(PARTS);
     let mut decided = |interface: &str, text: &str, node: &str| {
         let frame = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();

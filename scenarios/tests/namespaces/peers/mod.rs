@@ -8,6 +8,7 @@ mod programs;
 mod routes;
 mod site;
 mod slaac;
+mod switch;
 mod tunnels;
 
 use quiver_netns::World;
@@ -28,6 +29,7 @@ pub const TRIALS: &[Trial<World>] = &[
     ("a_host_makes_itself_an_address_of_our_prefix", slaac::host),
     ("we_make_ourselves_an_address_of_a_linux_routers_prefix", slaac::router),
     ("a_network_goes_on_behind_a_vxlan_tunnel_to_linux", tunnels::vxlan),
+    ("a_network_goes_on_behind_a_geneve_tunnel_to_open_vswitch", tunnels::geneve),
     ("random_tables_of_ip4_route_as_linux_does", routes::ip4),
     ("random_tables_of_ip6_route_as_linux_does", routes::ip6),
     ("random_fragments_of_ip4_are_put_together_as_linux_does", fragments::ip4),

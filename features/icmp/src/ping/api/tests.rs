@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_scenarios::daemon;
 
-fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0
-         set interface state pg0 up
-         set interface ip address pg0 10.0.0.1/24
-         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02",
-    );
-    daemon
-}
+/// What every test begins with.
+const CONFIGURED: &str = "create packet-generator interface pg0
+    set interface state pg0 up
+    set interface ip address pg0 10.0.0.1/24
+    ip neighbor pg0 10.0.0.2 02:00:00:00:00:02";
 
 fn ping(address: &str, repeat: u32, interval: f64) -> WantPingFinishedEvents {
     let address = address.parse::<IpAddr>().expect("an address").into();
@@ -24,7 +19,7 @@ fn ping(address: &str, repeat: u32, interval: f64) -> WantPingFinishedEvents {
 
 #[test]
 fn the_client_is_told_once_when_it_is_over() {
-    let (mut daemon, repeat) = (daemon(), 3);
+    let (mut daemon, repeat) = (daemon(CONFIGURED), 3);
     let (mut caller, mut other) = (Caller::connect(daemon.control()), Caller::connect(daemon.control()));
     for (address, reply_count) in [("10.0.0.1", repeat), ("10.0.0.2", 0)] {
         caller.request(&ping(address, repeat, 0.25)).expect("it begins");
@@ -38,7 +33,7 @@ fn the_client_is_told_once_when_it_is_over() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    let daemon = daemon();
+    let daemon = daemon(CONFIGURED);
     let mut caller = Caller::connect(daemon.control());
     for (request, retval) in [
         (ping("99.0.0.1", 1, 1.0), Retval::INVALID_VALUE),
