@@ -212,7 +212,7 @@ impl Bench {
         for line in before.into_iter().chain(commands.iter().map(String::as_str)).chain(after) {
             command(&mut daemon, line)?;
         }
-        (path.prepare)(daemon.control())?;
+        (path.prepare)(&mut daemon)?;
         let (ours, receives, sends) = {
             let interfaces = daemon.control().room::<Interfaces>();
             let find = |name| interfaces.find(name).ok_or_else(|| format!("{name} is not there"));

@@ -10,6 +10,7 @@ use quiver_control::Control;
 use quiver_interface::Interfaces;
 use quiver_ip::fib::{self, Source, TableId, Target};
 use quiver_ip::{Family, Ip};
+use quiver_testkit::daemon::Daemon;
 use quiver_wire::{Prefix, V4, V6};
 
 use crate::graph::FILL;
@@ -37,7 +38,7 @@ pub struct Path {
     /// The commands that configure it: from pg0 to pg1.
     pub commands: fn() -> Vec<String>,
     /// What no command does in a short time: routes one by one, by the million.
-    pub prepare: fn(&Control) -> Result<(), String>,
+    pub prepare: fn(&mut Daemon) -> Result<(), String>,
     /// The commands by which VPP is configured for the same, behind ours; None if it is not measured beside us.
     pub peer: Option<fn() -> Vec<String>>,
     /// Makes packet `n` of a packet.
@@ -154,7 +155,7 @@ pub fn all() -> Vec<Path> {
         of_ip6(
             "ip6, 2 million hosts",
             Some(80),
-            |control| route6(control, shape::hosts6, MILLIONS),
+            |daemon| route6(daemon, shape::hosts6, MILLIONS),
             |n, packet| {
                 send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::hosts6, n, MILLIONS)));
             },
@@ -162,7 +163,7 @@ pub fn all() -> Vec<Path> {
         of_ip6(
             "ip6, 1,100 routes as in BGP",
             None,
-            |control| route6(control, shape::bgp6, FAR),
+            |daemon| route6(daemon, shape::bgp6, FAR),
             |n, packet| {
                 send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, FAR)));
             },
@@ -170,7 +171,7 @@ pub fn all() -> Vec<Path> {
         of_ip6(
             "ip6, 200 thousand routes as in BGP",
             None,
-            |control| route6(control, shape::bgp6, MANY),
+            |daemon| route6(daemon, shape::bgp6, MANY),
             |n, packet| {
                 send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, 200_000)));
             },
@@ -178,7 +179,7 @@ pub fn all() -> Vec<Path> {
         of_ip6(
             "ip6, 2 million routes as in BGP",
             Some(140),
-            |control| route6(control, shape::bgp6, MILLIONS),
+            |daemon| route6(daemon, shape::bgp6, MILLIONS),
             |n, packet| {
                 send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, MILLIONS)));
             },
@@ -290,22 +291,22 @@ fn routed_as_in_bgp<const ROUTES: u32>() -> Vec<String> {
     (0..ROUTES).map(route).collect()
 }
 
-fn route_as_in_bgp<const ROUTES: u32>(control: &Control) -> Result<(), String> {
+fn route_as_in_bgp<const ROUTES: u32>(daemon: &mut Daemon) -> Result<(), String> {
     let next_hop = |n: u32| Ipv4Addr::new(10, 2, 0, (n % HOPS) as u8 + 2);
     let prefix = |n| {
         let (prefix, length) = shape::bgp(n);
         Prefix::<V4>::new(prefix.into(), length).map_err(|error| error.to_string())
     };
-    insert(control, ROUTES, prefix, next_hop)
+    insert(daemon.control(), ROUTES, prefix, next_hop)
 }
 
 /// Routes so many prefixes of a shape to eight neighbours.
-fn route6(control: &Control, shape: fn(u32) -> (u128, u8), routes: u32) -> Result<(), String> {
+fn route6(daemon: &Daemon, shape: fn(u32) -> (u128, u8), routes: u32) -> Result<(), String> {
     let prefix = |n| {
         let (prefix, length) = shape(n);
         Prefix::<V6>::new(prefix.into(), length).map_err(|error| error.to_string())
     };
-    insert(control, routes, prefix, |n| hop6(n % HOPS))
+    insert(daemon.control(), routes, prefix, |n| hop6(n % HOPS))
 }
 
 fn insert<F: Family>(
@@ -327,7 +328,7 @@ fn insert<F: Family>(
 fn of_ip6(
     name: &'static str,
     goal: Option<u32>,
-    prepare: fn(&Control) -> Result<(), String>,
+    prepare: fn(&mut Daemon) -> Result<(), String>,
     vary: fn(u32, &mut [u8]),
 ) -> Path {
     // Only the eight routes come by commands.

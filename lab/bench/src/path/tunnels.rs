@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use quiver_bridge::objects::Layer2Interface;
-use quiver_control::Control;
 use quiver_interface::InterfaceName;
+use quiver_testkit::daemon::Daemon;
 use quiver_tunnel::configured::{Fields, add};
 use quiver_vxlan::VxlanTunnel;
 use quiver_wire::{EtherType, GeneveHeader, Vni, VxlanHeader};
@@ -89,14 +89,19 @@ fn connected(tunnel: &str, interface: &str) -> Vec<String> {
 }
 
 /// A tunnel of each network, and what comes out leaves by pg1.
-fn make_many(control: &Control) -> Result<(), String> {
+fn make_many(daemon: &mut Daemon) -> Result<(), String> {
     let (ours, theirs) = (Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2));
     for vni in 0..MANY {
         let fields = Fields::between::<VxlanTunnel>(ours.into(), theirs.into(), vni);
+        let control = daemon.control();
         let name = add::<VxlanTunnel>(control, fields, Some(vni)).map_err(|error| error.to_string())?;
         let mut connect = Layer2Interface::new(InterfaceName(name));
         connect.connect = Some(InterfaceName("pg1".into()));
         control.put(connect).map_err(|error| error.to_string())?;
+        // What was replaced is kept until workers have passed.
+        if vni % 64 == 0 {
+            daemon.settle().map_err(|error| error.to_string())?;
+        }
     }
     Ok(())
 }
