@@ -185,7 +185,7 @@ impl Frame {
     pub fn left(&self) -> Rows {
         Rows(self.left)
     }
-    /// The rows that left it by this arc, which is not the first.
+    /// The rows among those that left the stage by this arc.
     #[inline(always)]
     pub(crate) fn left_by(&self, arc: u16) -> Rows {
         match self.way_out() {

@@ -147,7 +147,7 @@ pub struct Interfaces {
     taken: HashMap<String, u32>,
     /// Parts of interfaces, behind those.
     parts: BTreeSet<(InterfaceId, InterfaceId)>,
-    /// How many are tunnels.
+    /// The number of interfaces that are tunnels.
     tunnels: usize,
     watchers: Vec<Watcher>,
     /// Numbers that no worker can refer to any more arrive here.

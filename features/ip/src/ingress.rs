@@ -68,6 +68,12 @@ impl<F: Family> Default for IpInterface<F> {
 /// Set in an interface's word: packets that it receives are forwarded.
 pub const ENABLED: u32 = 1 << 16;
 
+/// The slot of the table in an interface's word.
+#[inline(always)]
+pub fn slot_of(word: u32) -> u32 {
+    word & 0xffff
+}
+
 /// A table as workers read it.
 #[derive(Clone)]
 pub struct TableView<F: Family> {
@@ -157,10 +163,15 @@ impl<F: Family> Ingress<F> {
     pub fn word(&self, interface: u32) -> u32 {
         self.interfaces.get(interface as usize).map_or(0, |interface| interface.word)
     }
+    /// The slot of the table in which packets of an interface are looked up.
+    #[inline(always)]
+    pub fn slot(&self, interface: u32) -> u32 {
+        slot_of(self.word(interface))
+    }
     /// The table in which packets of an interface are looked up.
     #[inline(always)]
     pub fn table(&self, word: u32) -> Option<&TableView<F>> {
-        self.tables.get((word & 0xffff) as usize)?.as_ref()
+        self.tables.get(slot_of(word) as usize)?.as_ref()
     }
     /// How long packets for a host are at most that this interface received, if that is known.
     pub fn path_mtu(&self, interface: u32, to: F::Address) -> Option<u16> {
@@ -188,8 +199,8 @@ impl<F: Family> Ingress<F> {
     }
     /// Whether an address is one that may not be used, of an interface that looks up in the same table as this one.
     pub fn is_withheld(&self, interface: InterfaceId, address: F::Address) -> bool {
-        let slot = |id: InterfaceId| self.word(id.0) & !ENABLED;
-        self.unusable.iter().any(|(id, own)| *own == address && slot(*id) == slot(interface))
+        let slot = self.slot(interface.0);
+        self.unusable.iter().any(|(id, own)| *own == address && self.slot(id.0) == slot)
     }
     /// The address of an interface that is best to speak to `peer` with: one of the same scope and, if there is one, of the
     /// same subnet (RFC 6724, 5); none that may not be used, and a deprecated one only if there is no other.

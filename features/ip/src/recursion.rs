@@ -3,10 +3,8 @@
 //! end may come with it. What comes about otherwise, as that route goes, does no harm: a datagram soon finds no room for
 //! one more header in front, and is dropped by that name.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::rc::Rc;
 
 use quiver_control::object::ObjectRef;
 use quiver_control::{Control, Object, ObjectError};
@@ -23,8 +21,7 @@ const DEPTH_MAX: usize = 8;
 const LOOKED_AT_MAX: usize = 512;
 
 /// Routes that changes have brought and that may lead into tunnels.
-#[derive(Clone, Default)]
-struct Unchecked(Rc<RefCell<Vec<Brought>>>);
+struct Unchecked(Vec<Brought>);
 
 /// Where packets for a route go.
 type Leads = Box<dyn Fn(&Control) -> Vec<InterfaceId>>;
@@ -37,18 +34,17 @@ struct Brought {
     leads: Leads,
 }
 
-/// Has changes be checked.
+/// Has routes checked at the end of each change.
 pub(crate) fn register(control: &Control) {
-    let unchecked = Unchecked::default();
-    control.insert_room(unchecked.clone());
-    control.objects().at_end(move |control| {
+    control.insert_room(Unchecked(vec![]));
+    control.objects().at_end(|control| {
         // The last ones come first: routes by next hops before the addresses that lead to these.
-        let next = unchecked.0.borrow_mut().pop()?;
+        let next = control.room_mut::<Unchecked>().0.pop()?;
         Some(check(control, &next))
     });
 }
 
-/// Notes a route that an object has brought.
+/// Notes a route that an object has brought, to be checked when the whole change is made.
 pub(crate) fn note<F: Family>(
     control: &Control,
     (object, field): (&impl Object, &'static str),
@@ -72,7 +68,7 @@ pub(crate) fn note<F: Family>(
             group.map_or(vec![], |group| interfaces_of(&ip.fib, group))
         };
         let brought = Brought { object: object.id(), field, leads: Box::new(leads) };
-        control.room::<Unchecked>().0.borrow_mut().push(brought);
+        control.room_mut::<Unchecked>().0.push(brought);
     }
 }
 

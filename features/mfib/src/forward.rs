@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Counter, Flags, Frame, Node, Row, Snapshot, arcs};
 use quiver_ip::Ingress;
-use quiver_ip::ingress::IpInterface;
+use quiver_ip::ingress::{IpInterface, slot_of};
 use quiver_wire::{Header, IpHeader};
 
 use crate::family::Multicast;
@@ -68,7 +68,7 @@ impl<F: Multicast> Forward<F> {
         let Some((header, _)) = F::Header::parse(frame.bytes(cx.pool, i)) else { return Next::Unrouted };
         let (source, group, hops) = (header.source(), header.destination(), header.hop_limit());
         let (rx, is_member) = (frame.rx[i], interface.is_in(group));
-        let slot = (interface.word & 0xffff) as usize;
+        let slot = slot_of(interface.word) as usize;
         let leaf = view.leaf(cx.guard, slot, group);
         // A leaf may be newer than what this frame began with.
         let newest = || Some(self.view.read(cx.guard)).filter(|_| leaf != 0)?.group(leaf, group);

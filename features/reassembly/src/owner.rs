@@ -35,7 +35,7 @@ impl<F: IpFamily> Hash for Key<F> {
 /// The key of a fragment that an interface received.
 pub(crate) fn key<F: Reassembled>(ingress: &Ingress<F>, rx: u32, packet: &[u8], part: &Part<'_>) -> Option<Key<F>> {
     let (ip, _) = F::Header::parse(packet)?;
-    let table = ingress.word(rx) & 0xffff;
+    let table = ingress.slot(rx);
     let (source, destination) = (ip.source(), ip.destination());
     Some(Key { table, source, destination, identification: part.identification, protocol: part.protocol })
 }

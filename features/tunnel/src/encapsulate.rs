@@ -176,14 +176,14 @@ impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
         let hops = self.groups.get(tunnel.group as usize)?;
         (tunnel.up && tunnel.is_ordinary).then_some(Ready { outer: &tunnel.outer, hops })
     }
-    /// What is found of eight frames that go into several tunnels.
+    /// The headers and hops of eight frames that several tunnels send.
     #[cold]
     #[inline(never)]
     fn several(&self, lanes: Mask8, tx: &[u32; LANES], hashes: &[u32; LANES]) -> Several<'f> {
         let mut all =
-            Several { words: [[0; LANES]; WORDS], sum: [0; LANES], hops: [0; LANES], outers: [&NOBODYS; LANES] };
+            Several { words: [[0; LANES]; WORDS], sum: [0; LANES], hops: [0; LANES], outers: [&Outer::EMPTY; LANES] };
         for lane in lanes {
-            // Those of others have no hop, and take the slow path.
+            // Lanes without an ordinary tunnel have no hop, and take the slow path.
             let Some(Ready { outer, hops }) = self.ready(tx[lane]) else { continue };
             let Template { words, sum } = outer.template();
             all.words.iter_mut().zip(words).for_each(|(column, word)| column[lane] = *word);
@@ -192,9 +192,6 @@ impl<'f, K: Kind, F: Underlay> EncapsulateBody<'f, K, F> {
         all
     }
 }
-
-/// The headers of frames that take the slow path.
-static NOBODYS: Outer = Outer::NOBODYS;
 
 /// The headers of eight tunnels by their words, and the ways to the other ends.
 struct Several<'f> {

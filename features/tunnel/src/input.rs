@@ -114,7 +114,7 @@ impl<K: Kind, F: Underlay> Finding<'_, K, F> {
         if udp_length < before || at + udp_length > length {
             return Err(Next::Malformed);
         }
-        let slot = self.ingress.interfaces.get(rx).map_or(0, |interface| interface.word as u16);
+        let slot = self.ingress.slot(rx as u32) as u16;
         let (remote, local) = (header.source(), header.destination());
         let key = Key { remote, local, port: UdpPort(udp.destination_port.get()), vni, slot };
         let found = match F::is_group(local) {
@@ -246,8 +246,8 @@ impl<K: Kind, F: Underlay> Stage for Input<K, F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f, K, F> {
         let Finding { view, ingress, .. } = self.finder.enter(guard);
         // No network has this number.
-        let nobody = F::Bits::default();
-        let before = Before { remote: nobody, local: nobody, port: 0, vni: !0, slot: 0, found: 0 };
+        let (remote, local) = Default::default();
+        let before = Before { remote, local, port: 0, vni: !0, slot: 0, found: 0 };
         InputBody { view, ingress, received: self.received.of_lanes(), slot: 0, before, kind: PhantomData }
     }
 }
@@ -281,11 +281,6 @@ impl<K: Kind, F: Underlay> InputBody<'_, K, F> {
     /// Bytes of the headers in front of frames.
     const HEADERS: u32 = (F::HEADER_LENGTH + UdpHeader::LENGTH + K::HEADER_LENGTH) as u32;
 
-    /// The slot of the table in which an interface's packets are looked up.
-    #[inline(always)]
-    fn slot(&self, interface: u32) -> u32 {
-        self.ingress.word(interface) & 0xffff
-    }
     /// The word of a tunnel; 0 if there is none.
     #[inline(always)]
     fn find(&mut self, remote: F::Bits, local: F::Bits, [port, vni, slot]: [u32; 3]) -> u32 {
@@ -303,7 +298,7 @@ impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
 
     #[inline(always)]
     fn begin(&mut self, rx: Option<u32>, _: Option<u32>) {
-        self.slot = rx.map_or(0, |rx| self.slot(rx));
+        self.slot = rx.map_or(0, |rx| self.ingress.slot(rx));
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
@@ -315,7 +310,7 @@ impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
         let plain = is_whole & is_udp & is_plain & (F::ecn_of(p) & 1).eq(0) & (length_and_checksum & 0xffff).eq(0);
         let odd = !plain | p.length.lt(Self::HEADERS) | p.flagged(Flags::CHAINED) | p.flagged(Flags::OFFLOAD);
         p.leave(odd, SLOW);
-        let (port, slot) = (p.header.get(F::PORTS) & 0xffff, p.of_rx(self.slot, |rx| self.slot(rx)));
+        let (port, slot) = (p.header.get(F::PORTS) & 0xffff, p.of_rx(self.slot, |rx| self.ingress.slot(rx)));
         let before = self.before;
         let as_before = F::are_from(p, before.remote) & F::are_for(p, before.local);
         let others = p.live.without(as_before & port.eq(before.port) & vni.eq(before.vni) & slot.eq(before.slot));
@@ -344,7 +339,7 @@ impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
         if at + 4 > 64 || !self.view.is_large() {
             return;
         }
-        let slot = self.slot(rx) as u16;
+        let slot = self.ingress.slot(rx) as u16;
         for i in 0..windows.len() {
             let window = windows.window(i);
             let half = |at: usize| u16::from_be_bytes([window[at % 64], window[(at + 1) % 64]]);

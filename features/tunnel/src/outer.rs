@@ -59,13 +59,15 @@ pub struct Outer {
     has_checksum: bool,
     /// The sum over IPv4's header, or over the parts of IPv6's that UDP's checksum covers, and the headers from UDP's on.
     sum: Sum,
-    /// The words in which datagrams differ, and that sum, for stages.
+    /// The words in which datagrams differ, and that sum.
+    ///
+    /// PERF: kept, and not read from `bytes` in network order for each group of eight packets.
     template: Template<u32>,
 }
 
 impl Outer {
-    /// None.
-    pub(crate) const NOBODYS: Outer = Outer {
+    /// No headers: those of lanes that take the slow path.
+    pub(crate) const EMPTY: Outer = Outer {
         bytes: [0; LENGTH_MAX],
         length: 0,
         is_ip6: false,

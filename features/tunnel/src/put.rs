@@ -73,6 +73,22 @@ impl Putter {
         let identification = self.next.replace(self.next.get().wrapping_add(1));
         Datagram { source_port, identification, ecn, payload }
     }
+    /// The identifications of the datagrams of these lanes, in their order.
+    #[inline(always)]
+    pub fn identifications(&self, lanes: Mask8) -> [u32; LANES] {
+        let first = u32::from(self.next.get());
+        self.next.set((first + lanes.len() as u32) as u16);
+        // PERF: these are one addition of columns.
+        if lanes == Mask8::first(LANES) {
+            return std::array::from_fn(|lane| (first + lane as u32) & 0xffff);
+        }
+        let (mut all, mut next) = ([0; LANES], first);
+        for lane in lanes {
+            all[lane] = next & 0xffff;
+            next += 1;
+        }
+        all
+    }
     /// Puts row `i` into a datagram, and sets the row's arc and hop.
     #[inline(always)]
     pub fn put(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Unfit> {
@@ -169,24 +185,6 @@ impl Putter {
         self.has_emitted.set(true);
         frame.take(cx.pool, i).into_iter().for_each(|whole| cx.pool.free(whole));
         Ok(())
-    }
-}
-
-impl Putter {
-    /// The identifications of the datagrams of these lanes, in their order.
-    #[inline(always)]
-    pub fn identifications(&self, lanes: Mask8) -> [u32; LANES] {
-        let first = u32::from(self.next.get());
-        self.next.set((first + lanes.len() as u32) as u16);
-        if lanes == Mask8::first(LANES) {
-            return std::array::from_fn(|lane| (first + lane as u32) & 0xffff);
-        }
-        let (mut all, mut next) = ([0; LANES], first);
-        for lane in lanes {
-            all[lane] = next & 0xffff;
-            next += 1;
-        }
-        all
     }
 }
 

@@ -313,9 +313,11 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         room.held.insert(id, settings.clone());
         room.publish(id, Some(tunnel));
     }
-    let address = settings.ends.destination();
-    let to_host = TunnelTo::Host { table: settings.table.0, address };
-    set_tunnel(control, id, if settings.ends.is_multicast() { TunnelTo::Group } else { to_host });
+    let to = match settings.ends.is_multicast() {
+        true => TunnelTo::Group,
+        false => TunnelTo::Host { table: settings.table.0, address: settings.ends.destination() },
+    };
+    set_tunnel(control, id, to);
     let encapsulate = K::ENCAPSULATE[F::PLACE];
     let enabled = control.room_mut::<Dataplane>().enable("interface-output", encapsulate, id.0, true);
     enabled.map_err(|error| ObjectError::whole(error.to_string()))

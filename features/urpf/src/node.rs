@@ -79,7 +79,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     /// The slot of the table in which ways are looked for.
     #[inline(always)]
     fn slot(&self, interface: u32) -> u32 {
-        self.word(interface).slot.map_or_else(|| self.ingress.word(interface) & 0xffff, u32::from)
+        self.word(interface).slot.map_or_else(|| self.ingress.slot(interface), u32::from)
     }
     /// The groups that eight senders have in the tables of these slots.
     #[inline(always)]

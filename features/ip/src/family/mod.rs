@@ -115,9 +115,9 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets whose payload follows a header without options or extension headers, later fragments excepted.
     fn is_plain<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
-    /// The packets of them that are no fragments.
+    /// The plain packets that are no fragments.
     fn is_whole<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
-    /// What follows the header without options or extension headers.
+    /// The protocol number in the fixed header; that of the payload, if the packet is plain.
     fn protocol<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// Where both ports of TCP and UDP lie behind such a header.
     const PORTS: Field;
