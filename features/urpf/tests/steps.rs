@@ -3,8 +3,7 @@
 
 use quiver_engine::Dataplane;
 use quiver_interface::Interfaces;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 /// Senders that only tables 7 and 8 know are behind pg0 by the one and behind pg1 by the other. Neither knows the neighbours.
@@ -44,8 +43,7 @@ impl Check {
     }
     /// A router that wants senders strictly to be as table 7 knows them.
     fn router(self) -> Daemon {
-        let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-        daemon.configure(CONFIGURATION);
+        let mut daemon = quiver_scenarios::daemon(CONFIGURATION);
         self.set(&mut daemon, "strict", "table 7");
         daemon
     }

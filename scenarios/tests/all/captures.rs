@@ -11,14 +11,13 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::{Block, PcapNgReader};
 use quiver_control::LocalFuture;
 use quiver_runtime::files::{CaptureFile, CaptureFiles, MemoryFiles};
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 const FILE: &str = "/tmp/seen.pcap";
 
 fn daemon(files: Rc<dyn CaptureFiles>) -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     quiver_runtime::capture_to(daemon.control(), files);
     daemon.configure(
         "create packet-generator interface pg0

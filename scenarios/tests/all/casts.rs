@@ -5,8 +5,7 @@ use quiver_compat::{Caller, Retval};
 use quiver_engine::Dataplane;
 use quiver_engine::stats::Reading;
 use quiver_ethernet::api::CollectDetailedInterfaceStats;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 
 /// A frame to an address that begins so.
 fn frame(first: u8) -> Vec<u8> {
@@ -37,15 +36,13 @@ fn counted(daemon: &Daemon, interface: &str, side: &str) -> [u64; 3] {
 
 /// A daemon in which pg0 is cross-connected to pg1.
 fn crossed() -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
-    daemon.configure(
+    quiver_scenarios::daemon(
         "create packet-generator interface pg0
          create packet-generator interface pg1
          set interface l2 xconnect pg0 pg1
          set interface state pg0 up
          set interface state pg1 up",
-    );
-    daemon
+    )
 }
 
 #[test]

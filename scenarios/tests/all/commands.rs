@@ -1,8 +1,5 @@
 //! What holds for the commands of all rooms.
 
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
-
 /// What the program around the rooms answers, which is not there.
 const OF_THE_HOST: [&str; 1] = ["show memory"];
 
@@ -23,8 +20,7 @@ fn shortest(grammar: &str) -> Option<String> {
 
 #[test]
 fn whatever_is_shown_is_shown_to_programs() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("a daemon");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0
          set interface state pg0 up
          set interface ip address pg0 10.0.0.1/24

@@ -1,7 +1,5 @@
 //! Packets of several tables in one frame: each finds the route of its own, whatever was looked at ahead.
 
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 /// The same destinations are behind pg2 in the table of pg0, which has few routes, and behind pg3 in that of pg1, which has
@@ -41,8 +39,7 @@ fn packet(mac: &str, n: usize) -> Vec<u8> {
 #[test]
 fn packets_of_two_tables_in_one_frame_go_by_their_own() {
     {
-        let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-        daemon.configure(ROUTER);
+        let mut daemon = quiver_scenarios::daemon(ROUTER);
         // What interfaces say of themselves when they come up.
         daemon.settle().expect("nothing circles");
         daemon.sent();

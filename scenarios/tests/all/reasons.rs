@@ -10,8 +10,6 @@ use std::path::Path;
 
 use quiver_engine::{Dataplane, To};
 use quiver_interface::{has_decider, why_undecided};
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
 
 /// A reason that no scenario can reach: why not, and the test that reaches it.
@@ -165,7 +163,7 @@ fn body<'t>(text: &'t str, test: &str) -> Option<&'t str> {
 
 /// The reasons of all nodes, as (node, reason).
 fn catalogue() -> BTreeSet<(String, String)> {
-    let daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    let daemon = quiver_scenarios::daemon("");
     let dataplane = daemon.control().room::<Dataplane>();
     let graph = dataplane.graph();
     let drops = |node| {
@@ -177,7 +175,7 @@ fn catalogue() -> BTreeSet<(String, String)> {
 
 #[test]
 fn every_reason_has_somebody_who_answers_for_it() {
-    let daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    let daemon = quiver_scenarios::daemon("");
     let control = daemon.control();
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();

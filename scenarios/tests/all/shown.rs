@@ -11,8 +11,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use quiver_control::cli::Output;
 use quiver_runtime::files::MemoryFiles;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 
 const CONFIGURATION: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
@@ -36,7 +35,7 @@ const CONFIGURATION: &str = "
 ";
 
 fn daemon(files: &MemoryFiles) -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     quiver_runtime::capture_to(daemon.control(), Rc::new(files.clone()));
     daemon.configure(CONFIGURATION);
     daemon

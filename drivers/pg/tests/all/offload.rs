@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use pcap_file::pcap::{PcapPacket, PcapWriter};
-use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 #[test]
@@ -20,7 +19,7 @@ fn long_packets_are_shown_uncut_and_remarked_on() {
     file.write_packet(&packet).expect("there is room in it");
     drop(file);
 
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     daemon.sent();
     daemon.configure(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0 gso-enabled gso-size 1000

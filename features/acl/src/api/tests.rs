@@ -3,7 +3,6 @@
 use super::*;
 use quiver_compat::Caller;
 use quiver_compat::types::Address;
-use quiver_testkit::daemon::{Daemon, Setup};
 
 fn rule(prefix: &str, len: u8, proto: u8) -> AclRule {
     let address: std::net::IpAddr = prefix.parse().expect("an address");
@@ -26,7 +25,7 @@ fn add(acl_index: u32, r: Vec<AclRule>) -> AclAddReplace {
 
 #[test]
 fn lists_come_change_and_go() {
-    let daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let daemon = quiver_scenarios::daemon("");
     let mut caller = Caller::connect(daemon.control());
     let set = |caller: &mut Caller, request: &AclAddReplace| {
         let reply = caller.request(request).expect("the reply says what went wrong");
@@ -55,7 +54,7 @@ fn lists_come_change_and_go() {
 
 #[test]
 fn lists_hold_where_interfaces_have_them() {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let mut daemon = quiver_scenarios::daemon("");
     daemon.run("create packet-generator interface pg0").expect("there is room");
     let mut caller = Caller::connect(daemon.control());
     let caller = &mut caller;

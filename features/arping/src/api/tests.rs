@@ -11,7 +11,7 @@ use quiver_testkit::packet::Packet;
 
 const US: &str = "02:00:00:00:00:a0";
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg1
     set interface state pg0 up

@@ -2,8 +2,7 @@
 
 use quiver_compat::Caller;
 use quiver_compat::types::{InterfaceIndex, NONE};
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_wire::MacAddress;
 
 use super::domains::*;
@@ -16,7 +15,7 @@ use super::*;
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 7]);
 
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("a daemon");
+    let mut daemon = quiver_scenarios::daemon("");
     for number in 0..4 {
         daemon.configure(&format!("create packet-generator interface pg{number}\nset interface state pg{number} up"));
     }

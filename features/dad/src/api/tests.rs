@@ -10,7 +10,7 @@ use quiver_testkit::packet::Packet;
 
 const OWN: &str = "2001:db8::1";
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     set interface state pg0 up
     enable ip6 interface pg0";

@@ -3,7 +3,6 @@
 use super::*;
 use quiver_compat::{Caller, Retval};
 use quiver_interface::Interfaces;
-use quiver_testkit::daemon::{Daemon, Setup};
 
 /// A tunnel over IPv4 in this network.
 fn asked(is_add: bool, vni: u32) -> GeneveAddDelTunnel {
@@ -20,7 +19,7 @@ fn asked(is_add: bool, vni: u32) -> GeneveAddDelTunnel {
 
 #[test]
 fn tunnels_come_and_go_by_both_versions() {
-    let daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let daemon = quiver_scenarios::daemon("");
     let mut caller = Caller::connect(daemon.control());
     let one = caller.request(&asked(true, 1)).expect("new").sw_if_index;
     assert_eq!(caller.request(&asked(true, 1)).map(drop), Err(Retval::TUNNEL_EXIST));

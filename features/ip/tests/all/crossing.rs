@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 #[test]
 fn no_packet_of_ip6_is_cut_on_a_way_by_ip4() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
          set interface state pg0 up

@@ -6,21 +6,18 @@ use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
 use quiver_ip::objects::TableNumber;
 use quiver_ip::path_mtu::PathMtu;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::growth::assert_linear;
 use quiver_wire::{MacAddress, V4};
 
 fn router() -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          set interface state pg0 up
          set interface ip address pg0 10.0.0.1/8
          ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
          ip neighbor pg0 10.0.0.3 02:00:00:00:00:03",
-    );
-    daemon
+    )
 }
 
 fn key(host: u32) -> (TableNumber<V4>, Ipv4Addr) {

@@ -5,7 +5,7 @@ use quiver_compat::Caller;
 use quiver_compat::types::{AddressUnion, FibPathNh, FibPathNhProto};
 use quiver_scenarios::daemon;
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0
     create packet-generator interface pg1
     set interface state pg0 up

@@ -1,7 +1,7 @@
 //! The messages, by a client, against what is configured, counted and signalled.
 
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 use std::net::IpAddr;
@@ -10,8 +10,7 @@ use super::*;
 
 /// A daemon with two packet generators, the numbers of these, and a client.
 fn house() -> (Daemon, [u32; 2], Caller) {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("a daemon");
-    daemon.configure(
+    let daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0\ncreate packet-generator interface pg1
          set interface state pg0 up\nset interface state pg1 up
          set interface ip address pg0 10.0.0.1/24",

@@ -2,7 +2,6 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
 
 fn set(interface: u32, (ipv4_mss, dir4): (u16, u8), (ipv6_mss, dir6): (u16, u8)) -> MssClampEnableDisable {
     let (ipv4_direction, ipv6_direction) = (MssClampDir(dir4), MssClampDir(dir6));
@@ -11,8 +10,8 @@ fn set(interface: u32, (ipv4_mss, dir4): (u16, u8), (ipv6_mss, dir6): (u16, u8))
 
 #[test]
 fn clamps_come_change_and_go() {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure("create packet-generator interface pg0\ncreate packet-generator interface pg1");
+    let daemon =
+        quiver_scenarios::daemon("create packet-generator interface pg0\ncreate packet-generator interface pg1");
     let mut caller = Caller::connect(daemon.control());
     let get = |interface| MssClampGet { cursor: 0, sw_if_index: InterfaceIndex(interface) };
     let details = |interface, (ipv4_mss, dir4), (ipv6_mss, dir6)| MssClampDetails {

@@ -2,11 +2,10 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0
          create packet-generator interface pg1
          ip table add 7",

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 /// How many addresses come at once, and how many announcements there may be in a tenth of a second.
@@ -13,7 +11,7 @@ const MOST: usize = 100;
 
 #[test]
 fn a_daemon_may_be_told_to_announce_nothing() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     daemon.sent();
     quiver_neighbor::set_announcing(daemon.control(), false);
     daemon.configure("create packet-generator interface pg0\nset interface state pg0 up");
@@ -28,7 +26,7 @@ fn a_daemon_may_be_told_to_announce_nothing() {
 
 #[test]
 fn a_thousand_addresses_are_announced_twice_and_slowly() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     daemon.sent();
     daemon.configure("create packet-generator interface pg0");
     for n in 0..ADDRESSES {

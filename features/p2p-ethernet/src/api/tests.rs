@@ -2,7 +2,6 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
 
 const STATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
@@ -25,8 +24,7 @@ fn delete(caller: &mut Caller, parent: u32, remote_mac: MacAddress) -> Result<()
 
 #[test]
 fn parts_come_and_go() {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure("create packet-generator interface pg0\ncreate loopback interface");
+    let daemon = quiver_scenarios::daemon("create packet-generator interface pg0\ncreate loopback interface");
     let mut caller = Caller::connect(daemon.control());
     let part = caller.request(&add(1, 7, STATION)).expect("new").sw_if_index;
     let name = |index: InterfaceIndex| quiver_interface::api::name(daemon.control(), index).map(|name| name.0);

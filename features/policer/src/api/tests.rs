@@ -2,7 +2,6 @@
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_testkit::daemon::{Daemon, Setup};
 
 fn infos(cir: u32) -> PolicerConfig {
     let conform_action = QosAction { r#type: ActionType::MarkAndTransmit, dscp: 46 };
@@ -11,7 +10,7 @@ fn infos(cir: u32) -> PolicerConfig {
 
 #[test]
 fn policers_come_change_and_go() {
-    let daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let daemon = quiver_scenarios::daemon("");
     let mut caller = Caller::connect(daemon.control());
     let name = |text: &str| Text::<64>::from(text);
     let add = |text: &str, infos| PolicerAdd { name: name(text), infos };

@@ -9,7 +9,7 @@ use super::police::*;
 use super::redirects::*;
 use super::traffic::*;
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
     set interface state pg0 up

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use quiver_punt::accept;
 use quiver_punt::program::DATAGRAM_MAX;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 fn router() -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
          set interface state pg0 up

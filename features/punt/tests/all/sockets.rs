@@ -5,8 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_punt::{Sockets, Unspoken, set_unspoken};
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 /// Keeps what it is given; the path `/gone` is nobody's.
@@ -24,8 +23,7 @@ impl Sockets for Kept {
 }
 
 fn router() -> (Daemon, Rc<Kept>) {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create sub-interfaces pg0 100
          create sub-interfaces pg0 7 dot1ad 20 inner-dot1q 30 exact-match

@@ -1,8 +1,7 @@
 use quiver_compat::Caller;
 use quiver_compat::Retval;
 use quiver_compat::types::NONE;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 
 use super::*;
 
@@ -16,7 +15,7 @@ fn limits(caller: &mut Caller, is_ip6: bool, r#type: IpReassType) -> Limits {
 
 #[test]
 fn limits_are_set_and_told_by_family_and_kind() {
-    let daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
+    let daemon = quiver_scenarios::daemon("");
     let mut caller = Caller::connect(daemon.control());
     let (full, shallow) = (IpReassType::Full, IpReassType::ShallowVirtual);
     assert_eq!(limits(&mut caller, false, full), (60_000, 1024, 64, 1000));
@@ -38,8 +37,7 @@ fn limits_are_set_and_told_by_family_and_kind() {
 
 #[test]
 fn interfaces_and_what_is_for_us_are_turned_on_and_off_by_family() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure("create packet-generator interface pg0");
+    let mut daemon = quiver_scenarios::daemon("create packet-generator interface pg0");
     let mut caller = Caller::connect(daemon.control());
     let set = |sw_if_index, enable_ip4, enable_ip6| IpReassemblyEnableDisable {
         sw_if_index: InterfaceIndex(sw_if_index),

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 /// Where packets are put together: for us, or for others by an interface that has them so.
@@ -14,8 +13,7 @@ enum Place {
 }
 
 fn router(place: Place) -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          set interface state pg0 up
          set interface ip address pg0 10.0.0.1/24

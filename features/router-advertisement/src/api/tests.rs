@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiver_compat::Caller;
 use quiver_compat::types::Address;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 use super::*;
@@ -16,8 +16,7 @@ const PG0: InterfaceIndex = InterfaceIndex(1);
 const PG1: InterfaceIndex = InterfaceIndex(2);
 
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1
          set interface state pg0 up

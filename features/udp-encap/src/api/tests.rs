@@ -4,7 +4,7 @@ use super::*;
 use quiver_compat::Caller;
 use quiver_scenarios::daemon;
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "ip table add 1\nip6 table add 2";
 
 fn encap(ends: [&str; 2], ports: (u16, u16), table_id: u32) -> UdpEncap {

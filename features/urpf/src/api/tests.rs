@@ -4,7 +4,7 @@ use super::*;
 use quiver_compat::Caller;
 use quiver_scenarios::daemon;
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0
     create packet-generator interface pg1
     ip table add 7

@@ -2,14 +2,13 @@
 
 use quiver_compat::Caller;
 use quiver_compat::types::NONE;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 
 use super::*;
 
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("a daemon");
-    daemon.configure("create packet-generator interface pg0\ncreate packet-generator interface pg1");
+    let daemon =
+        quiver_scenarios::daemon("create packet-generator interface pg0\ncreate packet-generator interface pg1");
     let caller = Caller::connect(daemon.control());
     (daemon, caller)
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use quiver_compat::{Caller, Retval};
-use quiver_testkit::daemon::{Daemon, Setup};
 
 /// A tunnel over IPv4 in this network.
 fn asked(is_add: bool, vni: u32) -> VxlanAddDelTunnelV3 {
@@ -23,7 +22,7 @@ fn asked(is_add: bool, vni: u32) -> VxlanAddDelTunnelV3 {
 
 #[test]
 fn tunnels_come_and_go_by_all_versions() {
-    let daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let daemon = quiver_scenarios::daemon("");
     let mut caller = Caller::connect(daemon.control());
     let mut third = |asked: &VxlanAddDelTunnelV3| caller.request(asked).map(|reply| reply.sw_if_index);
     let one = third(&asked(true, 1)).expect("new");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 use quiver_why::way::End;
 
@@ -127,7 +127,7 @@ const CONFIGURATION: &str = "
 ";
 
 fn daemon() -> Daemon {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit together");
+    let mut daemon = quiver_scenarios::daemon("");
     let mut lines = String::new();
     for (n, name) in INTERFACES.iter().enumerate() {
         lines.push_str(&format!("create packet-generator interface {name} hw-addr 02:00:00:00:00:a{n}\n"));

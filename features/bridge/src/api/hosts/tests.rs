@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use quiver_compat::Caller;
-use quiver_scenarios::ROOMS;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
@@ -17,8 +16,7 @@ fn entry(bd_id: u32, ip: &str) -> BdIpMac {
 
 /// A daemon whose pg0, number 1, is in a domain that answers.
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("a daemon");
-    daemon.configure(
+    let daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0
          set interface state pg0 up
          create bridge-domain 1 arp-term 1

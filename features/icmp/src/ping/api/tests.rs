@@ -6,7 +6,7 @@ use super::*;
 use quiver_compat::Caller;
 use quiver_scenarios::daemon;
 
-/// What every test begins with.
+/// The commands that configure the daemon of each test.
 const CONFIGURED: &str = "create packet-generator interface pg0
     set interface state pg0 up
     set interface ip address pg0 10.0.0.1/24

@@ -6,7 +6,7 @@ use quiver_compat::Caller;
 use quiver_interface::InterfaceId;
 use quiver_ip::Ip6;
 use quiver_ip::fib::{Source, TableId};
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 use quiver_wire::{Prefix as WirePrefix, V6};
 
@@ -18,8 +18,7 @@ const RA: &str =
     "eth 02:00:00:00:00:01 > 33:33:00:00:00:01 / ip6 fe80::1 > ff02::1 hlim 255 / icmp6 router-advertisement";
 
 fn house() -> (Daemon, Caller) {
-    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
-    daemon.configure(
+    let mut daemon = quiver_scenarios::daemon(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1
          set interface state pg0 up
