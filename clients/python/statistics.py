@@ -50,11 +50,15 @@ class Commands:
         return answer["done"].get("json")
 
 
+def families(url):
+    """The metrics, as the parser of OpenMetrics understands them."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return list(text_string_to_metric_families(answer.read().decode()))
+
+
 def scrape(url):
     """What Prometheus would store: name and labels to value."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        return {(s.name, tuple(sorted(s.labels.items()))): s.value for f in families for s in f.samples}
+    return {(s.name, tuple(sorted(s.labels.items()))): s.value for f in families(url) for s in f.samples}
 
 
 def check(stats, command, url):
@@ -76,6 +80,15 @@ def check(stats, command, url):
     assert stats["/interfaces/pg0/rx"].sum_packets() == PACKETS
     shown = {interface["name"]: interface for interface in command("show interface")}
     assert shown["pg1"]["tx-packets"] == PACKETS, shown
+
+    # Each metric says what it is.
+    for family in families(url):
+        assert family.documentation.endswith("."), family
+        assert family.type in ("counter", "gauge"), family
+    units = {family.name: family.unit for family in families(url)}
+    assert units["quiver_interface_tx_bytes"] == "bytes", units
+    states = {name: value for (name, labels), value in scrape(url).items() if ("interface", "pg1") in labels}
+    assert (states["quiver_interface_admin_up"], states["quiver_interface_link_up"]) == (1, 1), states
 
     # Everybody reads the same.
     metrics = scrape(url)

@@ -1,56 +1,31 @@
-//! The messages that the daemon knows, and who answers them; [`adding`]: how rooms add theirs, [`raw`]: how those are added
-//! that no type stands for.
+//! The messages that the daemon knows, and who answers them.
+//!
+//! - [`framing`]: a message as it goes over the socket; [`names`]: the table of names and numbers.
+//! - [`adding`]: how rooms add their messages; [`raw`]: how those are added that no type stands for.
 
 mod adding;
+mod framing;
+pub(crate) mod names;
 mod raw;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
 
 use quiver_control::Control;
+use quiver_control::transaction::Author;
 
 use crate::definition::{Definition, Type};
-use crate::event::Client;
-use crate::memclnt;
+use crate::event::{Client, Known};
 use crate::release::Release;
 use crate::wire::Input;
-use crate::{trace, types};
 
+pub(crate) use adding::extend;
 pub use adding::{Adding, Answered};
+pub(crate) use framing::frame;
+pub use framing::{FRAME, MessageId};
 pub use raw::{RawAnswer, RawRequest};
-
-/// The number that stands for a message's name between this daemon and its clients.
-pub struct MessageId<M>(u16, PhantomData<fn(M)>);
-
-impl<M> Clone for MessageId<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<M> Copy for MessageId<M> {}
-
-impl<M> MessageId<M> {
-    /// Writes a message as it goes over the socket: 16 bytes of header with its length (vlibapi's `msgbuf_t`), its number,
-    /// and what `body` writes.
-    pub(crate) fn frame(self, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
-        frame(out, self.0, body);
-    }
-}
-
-/// Bytes before each message on the socket: 8 that mean nothing to others, its length, 4 that mean nothing.
-pub const FRAME: usize = 16;
-
-pub(crate) fn frame(out: &mut Vec<u8>, id: u16, body: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.resize(start + FRAME, 0);
-    out.extend(id.to_be_bytes());
-    body(out);
-    let length = (out.len() - start - FRAME) as u32;
-    out[start + 8..start + 12].copy_from_slice(&length.to_be_bytes());
-}
 
 /// A request that arrived: for whom, and the word that its answer brings back.
 pub struct Call {
@@ -152,35 +127,22 @@ pub struct Api {
     /// Whether VPP's messages that no room has are among the entries.
     pub(crate) awaits_rest: bool,
     pub(crate) clients: u32,
-}
-
-/// Adds a file of messages to the daemon's; `fill` says what is in it, and gives what the room keeps of it. Rooms whose
-/// messages VPP has in one file add to the same.
-pub fn add<T>(
-    control: &Control,
-    name: &'static str,
-    version: (u32, u32, u32),
-    fill: impl FnOnce(&mut Adding<'_>) -> T,
-) -> T {
-    if !control.has_room::<Api>() {
-        control.insert_room(Api::new());
-        trace::register(control);
-        types::register(control);
-        memclnt::register(control);
-    }
-    let mut api = control.room_mut::<Api>();
-    let api = &mut *api;
-    let file = api.files.iter().position(|file| file.name == name).unwrap_or_else(|| {
-        api.files.push(ApiFile { name, version, types: vec![] });
-        api.files.len() - 1
-    });
-    fill(&mut Adding::new(api, file))
+    /// Those that are connected, with for whom each has connected.
+    pub(crate) connected: Vec<(Known, Author)>,
 }
 
 impl Api {
-    fn new() -> Api {
-        let entries = (0..=memclnt::NAMES.len()).map(|_| None).collect();
-        Api { files: vec![], entries, names: HashMap::new(), tables: HashMap::new(), awaits_rest: false, clients: 0 }
+    pub(crate) fn new() -> Api {
+        let entries = (0..=names::NAMES.len()).map(|_| None).collect();
+        Api {
+            files: vec![],
+            entries,
+            names: HashMap::new(),
+            tables: HashMap::new(),
+            awaits_rest: false,
+            clients: 0,
+            connected: vec![],
+        }
     }
     /// The number of a message.
     pub fn id_of(&self, name: &str) -> Option<u16> {
@@ -233,7 +195,7 @@ impl Api {
                 None => entry.name_crc.clone(),
             };
             let entries = (0..).zip(entries.iter());
-            memclnt::table(entries.filter_map(|(id, entry)| Some((id, name_crc(entry.as_ref()?)))))
+            names::table(entries.filter_map(|(id, entry)| Some((id, name_crc(entry.as_ref()?)))))
         });
         table.clone()
     }
@@ -270,7 +232,7 @@ impl Api {
         }
     }
     fn insert(&mut self, entry: Entry) -> u16 {
-        let fixed = memclnt::NAMES.iter().position(|name| *name == entry.name).map(|place| place + 1);
+        let fixed = names::NAMES.iter().position(|name| *name == entry.name).map(|place| place + 1);
         let known = self.id_of(&entry.name).map(usize::from);
         let id = fixed.or(known).unwrap_or(self.entries.len());
         if id == self.entries.len() {

@@ -57,7 +57,7 @@ pub struct Field {
 
 impl Field {
     /// Bytes of it on the wire; of a list, none.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self.shape {
             Shape::One => self.of.size(),
             // A text of any length: the length.
@@ -205,13 +205,15 @@ pub struct Definition {
     pub text: String,
     /// What fields are where a client's caller leaves them out, as JSON; 0 without that.
     pub defaults: Vec<(&'static str, &'static str)>,
+    /// Fields that only the receiver is to know: traces are without them.
+    pub secrets: Vec<&'static str>,
 }
 
 impl Definition {
     /// A message of these fields behind its header.
     pub fn new(name: &str, header: Header, fields: Vec<Field>, text: &str) -> Definition {
         let fields = [header.fields(), fields].concat();
-        Definition { name: name.to_owned(), fields, text: text.to_owned(), defaults: vec![] }
+        Definition { name: name.to_owned(), fields, text: text.to_owned(), defaults: vec![], secrets: vec![] }
     }
     /// Bytes of it behind its number, lists in it being empty.
     pub fn size(&self) -> usize {
@@ -220,6 +222,11 @@ impl Definition {
     /// The same, where clients fill in these values of fields.
     pub fn with_defaults(mut self, defaults: &[(&'static str, &'static str)]) -> Definition {
         self.defaults = defaults.to_vec();
+        self
+    }
+    /// The same, of which these fields are secret.
+    pub fn with_secrets(mut self, secrets: &[&'static str]) -> Definition {
+        self.secrets = secrets.to_vec();
         self
     }
     /// VPP's checksum: over its fields, and then over the types of these, as deep as they go.

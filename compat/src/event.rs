@@ -34,7 +34,21 @@ struct Shared {
     changed: Signal,
 }
 
+/// A client that may have gone.
+pub(crate) struct Known(Weak<Shared>);
+
+impl Known {
+    /// The client, if it is connected.
+    pub fn get(&self) -> Option<Client> {
+        self.0.upgrade().map(Client)
+    }
+}
+
 impl Client {
+    /// The same, for who does not keep it.
+    pub(crate) fn known(&self) -> Known {
+        Known(Rc::downgrade(&self.0))
+    }
     pub(crate) fn new(name: String, index: u32) -> Client {
         let (events, overrun, changed) = (RefCell::default(), Cell::new(false), Signal::new());
         Client(Rc::new(Shared { name: name.into(), index, events, overrun, changed }))

@@ -2,12 +2,13 @@
 //!
 //! - [`wire`]: what fields of messages are, on the wire and in descriptions; [`message`]: messages and services.
 //! - [`definition`]: descriptions of messages, their CRC; [`json`]: the `.api.json` files that clients load.
-//! - [`api`]: the messages that the daemon knows, and who answers them: rooms add theirs.
+//! - [`api`]: the messages that the daemon knows, and who answers them: rooms [`add`] theirs.
 //! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told;
 //!   [`caller`]: a client for tests.
 //! - [`trace`]: what clients have asked, remembered.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
-//! - [`awaiting`]: VPP's messages that no room has yet; [`release`]: checksums of other releases of VPP.
+//! - [`missing`]: features of VPP that no room has yet, and their commands; [`awaiting`]: messages that none has;
+//!   [`release`]: checksums of other releases of VPP.
 //! - [`terminal`]: VPP's command line on a socket, as `vppctl` speaks it.
 //! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
 #![forbid(unsafe_code)]
@@ -17,12 +18,15 @@ extern crate self as quiver_compat;
 
 pub mod api;
 pub mod awaiting;
+mod base;
 pub mod caller;
+mod clients;
 pub mod definition;
 pub mod event;
 pub mod json;
 pub mod memclnt;
 pub mod message;
+pub mod missing;
 pub mod release;
 pub mod retval;
 pub mod session;
@@ -32,7 +36,8 @@ pub mod trace;
 pub mod types;
 pub mod wire;
 
-pub use api::{Api, add};
+pub use api::Api;
+pub use base::add;
 pub use caller::Caller;
 pub use event::{Client, Subscribers};
 pub use message::{Done, Message};

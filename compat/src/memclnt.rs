@@ -1,56 +1,16 @@
 //! The messages of the protocol itself: who is there, and which messages there are.
 
-use std::rc::Rc;
-
 use quiver_control::Control;
 
-use crate::api::{Api, Service, add};
+use crate::api::names::MessageTableEntry;
+use crate::api::{Api, Service, extend};
 use crate::retval::Retval;
 use crate::wire::Text;
 use crate::{Message, Refusal, Wire, json};
 
-/// The messages whose numbers are fixed, from 1 on: clients know some of them before they have seen the table.
-pub const NAMES: [&str; 28] = [
-    "memclnt_create",
-    "memclnt_create_reply",
-    "memclnt_delete",
-    "memclnt_delete_reply",
-    "rx_thread_exit",
-    "memclnt_rx_thread_suspend",
-    "memclnt_read_timeout",
-    "rpc_call",
-    "rpc_call_reply",
-    "get_first_msg_id",
-    "get_first_msg_id_reply",
-    "api_versions",
-    "api_versions_reply",
-    "trace_plugin_msg_ids",
-    "sockclnt_create",
-    "sockclnt_create_reply",
-    "sockclnt_delete",
-    "sockclnt_delete_reply",
-    "sock_init_shm",
-    "sock_init_shm_reply",
-    "memclnt_keepalive",
-    "memclnt_keepalive_reply",
-    "control_ping",
-    "control_ping_reply",
-    "memclnt_create_v2",
-    "memclnt_create_v2_reply",
-    "get_api_json",
-    "get_api_json_reply",
-];
+pub use crate::api::names::{NAMES, SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY};
 
-/// The first message of a client, whose number it knows before any other.
-pub const SOCKCLNT_CREATE: u16 = 15;
-/// The answer to it.
-pub const SOCKCLNT_CREATE_REPLY: u16 = 16;
-/// The last message of a client.
-pub(crate) const SOCKCLNT_DELETE: u16 = 17;
-/// The answer to it. GoVPP takes the number of this one for that of the other, where this one stands behind it in the table.
-pub(crate) const SOCKCLNT_DELETE_REPLY: u16 = 18;
-
-/// A client is there.
+/// Opens a session for the client `name`.
 #[derive(Message, Clone, Debug)]
 #[message(bare)]
 pub(crate) struct SockclntCreate {
@@ -58,7 +18,7 @@ pub(crate) struct SockclntCreate {
     pub name: Text<64>,
 }
 
-/// The daemon knows the client, which learns the numbers of all messages.
+/// Client index, and the table that maps each message's name and checksum to its id.
 #[derive(Message, Clone, Debug)]
 #[message(bare)]
 struct SockclntCreateReply {
@@ -70,13 +30,7 @@ struct SockclntCreateReply {
     message_table: Vec<MessageTableEntry>,
 }
 
-#[derive(Wire, Clone, Debug)]
-struct MessageTableEntry {
-    index: u16,
-    name: Text<64>,
-}
-
-/// A client goes.
+/// Closes the session of a client.
 #[derive(Message, Clone, Debug)]
 #[message(bare)]
 pub(crate) struct SockclntDelete {
@@ -85,7 +39,7 @@ pub(crate) struct SockclntDelete {
     index: u32,
 }
 
-/// Nothing more comes for the client.
+/// Confirms the end of a session; no further message follows.
 #[derive(Message, Clone, Debug)]
 #[message(bare)]
 struct SockclntDeleteReply {
@@ -93,12 +47,12 @@ struct SockclntDeleteReply {
     response: i32,
 }
 
-/// Is the daemon there, and has it answered everything before this?
+/// Asks for a reply after all earlier requests of this client have been answered.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ControlPingReply)]
 pub struct ControlPing;
 
-/// It is, and it has.
+/// Confirms that all earlier requests are answered; carries the daemon's process id.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub struct ControlPingReply {
@@ -108,17 +62,17 @@ pub struct ControlPingReply {
     pub vpe_pid: u32,
 }
 
-/// Is the daemon there? Asked in the other direction by VPP; answered all the same.
+/// Checks that the peer is alive; quiverd answers it, and never sends it first as VPP does.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct MemclntKeepalive;
 
-/// Which files of messages are there, in which versions?
+/// Asks for the API files and their versions.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ApiVersionsReply)]
 struct ApiVersions;
 
-/// These files.
+/// API files with their major, minor and patch versions.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ApiVersionsReply {
@@ -134,26 +88,26 @@ struct ModuleVersion {
     name: Text<64>,
 }
 
-/// What is the number of the first message of a file, given by name and checksum as in `memif_00000000`?
+/// Asks for the id of the first message of an API file, named with its checksum as in `memif_00000000`.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetFirstMsgIdReply)]
 struct GetFirstMsgId {
     name: Text<64>,
 }
 
-/// This number.
+/// Id of the first message of the API file.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct GetFirstMsgIdReply {
     first_msg_id: u16,
 }
 
-/// How are all messages defined?
+/// Asks for the definitions of all messages.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetApiJsonReply)]
 struct GetApiJson;
 
-/// The files of definitions, as one list in JSON.
+/// Definitions of all API files as one JSON list.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct GetApiJsonReply {
@@ -161,7 +115,7 @@ struct GetApiJsonReply {
 }
 
 pub(crate) fn register(control: &Control) {
-    add(control, "memclnt", (2, 1, 0), |file| {
+    extend(control, "memclnt", (2, 1, 0), |file| {
         // The session answers these itself.
         file.define::<SockclntCreate>();
         file.define::<SockclntCreateReply>();
@@ -205,21 +159,10 @@ fn first_msg_id(control: &Control, request: GetFirstMsgId) -> Result<GetFirstMsg
     first.map(|first_msg_id| GetFirstMsgIdReply { first_msg_id }).ok_or_else(none)
 }
 
-/// The fields `count` and `message_table` of the answer to a client's first message.
-pub(crate) fn table(names: impl Iterator<Item = (u16, String)>) -> Rc<[u8]> {
-    let mut rows: Vec<_> = names.map(|(index, name)| MessageTableEntry { index, name: name.into() }).collect();
-    // GoVPP takes the last one whose name begins like that of `sockclnt_delete`.
-    rows.sort_by_key(|row| row.index == SOCKCLNT_DELETE);
-    let mut out = vec![];
-    crate::wire::derived::put_count::<_, u16>(&rows, &mut out);
-    crate::wire::derived::put_list::<_, u16>(&rows, &mut out);
-    out.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Caller;
+    use crate::{Caller, add};
     use quiver_testkit::executor::Executor;
 
     #[test]

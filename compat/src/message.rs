@@ -44,7 +44,7 @@ pub trait Stream: Message {
     type Reply: Message + Default;
 }
 
-/// The reply to a request that says only whether it was done.
+/// The reply to a request that carries nothing but its result.
 pub struct Done<R>(PhantomData<R>);
 
 impl<R> Default for Done<R> {
@@ -58,7 +58,12 @@ impl<R: Message> Message for Done<R> {
         format!("{}_reply", R::name())
     }
     fn definition() -> Definition {
-        Definition::new(&Self::name(), Header::Reply, vec![], &format!("Whether `{}` was done.", R::name()))
+        Definition::new(
+            &Self::name(),
+            Header::Reply,
+            vec![],
+            &format!("Result of `{}`: `retval` is 0 or a negative VPP error.", R::name()),
+        )
     }
     fn put(&self, _: &mut Vec<u8>) {}
     fn take(_: &mut Input<'_>) -> Result<Self, Malformed> {

@@ -8,11 +8,10 @@ use std::future::pending;
 use quiver_control::Control;
 use quiver_control::transaction::Author;
 
+use crate::api::names::{SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY};
 use crate::api::{Answer, Api, Call, FRAME, frame};
 use crate::event::{Client, one_line};
-use crate::memclnt::{
-    SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY, SockclntCreate, SockclntDelete,
-};
+use crate::memclnt::{SockclntCreate, SockclntDelete};
 use crate::message::Message;
 use crate::release::Release;
 use crate::trace::Trace;
@@ -112,7 +111,7 @@ impl Session {
             (Answer::Waiting(answer), _) => {
                 let answered = answer.await;
                 self.answer = Answer::Done;
-                self.control.room_mut::<Trace>().note_told(&answered);
+                self.control.room_mut::<Trace>().note_told(&self.control, &answered);
                 self.output.extend(answered);
             }
             _ if self.end.is_some() => pending().await,
@@ -126,7 +125,7 @@ impl Session {
     pub fn work(&mut self) -> bool {
         let before = self.output.len();
         let more = self.answer_some();
-        self.control.room_mut::<Trace>().note_told(&self.output[before..]);
+        self.control.room_mut::<Trace>().note_told(&self.control, &self.output[before..]);
         more
     }
     fn answer_some(&mut self) -> bool {
@@ -175,7 +174,7 @@ impl Session {
             return Ok(false);
         };
         self.taken += FRAME + length;
-        self.control.room_mut::<Trace>().note(message);
+        self.control.room_mut::<Trace>().note(&self.control, message);
         let mut input = Input::new(message);
         let short = |_| Hangup::Nonsense(format!("a message of {length} bytes, too few for any"));
         let id = u16::take(&mut input).map_err(short)?;
@@ -222,7 +221,7 @@ impl Session {
     /// VPP: its number stays, and so does what it wants to be told.
     fn greet(&mut self, request: &SockclntCreate) {
         let name = one_line(request.name.as_str());
-        self.control = self.control.by(Author::new(&format!("{} by {name}", self.user)));
+        self.control = self.control.by(self.user.renamed(&format!("{} by {name}", self.user)));
         let mut api = self.control.room_mut::<Api>();
         let table = api.table(self.release);
         let index = match &self.client {
@@ -233,7 +232,10 @@ impl Session {
             None => {
                 api.clients = api.clients.wrapping_add(1);
                 let index = api.clients & 0x7fff_ffff;
-                self.client = Some(Client::new(name, index));
+                let client = Client::new(name, index);
+                api.connected.retain(|(known, _)| known.get().is_some());
+                api.connected.push((client.known(), self.user.clone()));
+                self.client = Some(client);
                 index
             }
         };

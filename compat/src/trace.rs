@@ -1,70 +1,39 @@
 //! What clients have asked, and what they were told, remembered: `api trace`. It can be looked at, written to a file as VPP
 //! writes it, and asked again. There can be hundreds of thousands of messages, so all of it is done in short turns.
 //!
-//! - `ring`: what is remembered, and how it is walked through; `file`: the files that VPP writes; `json`: messages in words, and back.
+//! - `ring`: the messages of one side; `store`: both sides, and where files lie; `walk`: how messages are walked through.
+//! - `secrets`: what is not remembered of them.
+//! - `file`: the files that VPP writes; `json`: messages in words, and back; `requests`: what both read.
 
-use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
-use quiver_control::{Control, LocalFuture, Pace};
+use quiver_control::files::FileError;
+use quiver_control::{Control, Pace};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, Call, FRAME};
+use crate::api::{Answer, Api, Call};
 use crate::event::Client;
 use crate::wire::{Input, Wire};
 
 mod file;
 mod json;
+mod requests;
 mod ring;
+mod secrets;
+mod store;
+mod walk;
 
-use ring::{Messages, Walk};
+pub use store::{Trace, TraceFiles};
+
+use requests::Requests;
+use walk::Walk;
 
 /// As many as VPP remembers.
 pub const MESSAGES: usize = 256 << 10;
 /// Messages in a part of an answer.
 const PART: usize = 256;
-
-/// Where traces are written and read. VPP's users give a name, and find the file in `/tmp`.
-pub trait TraceFiles {
-    /// Writes a file that is not there yet, and says where it lies.
-    fn create(&self, name: &str, content: Vec<u8>) -> LocalFuture<io::Result<PathBuf>>;
-    /// Reads a file.
-    fn read(&self, name: &str) -> LocalFuture<io::Result<Vec<u8>>>;
-}
-
-/// What is remembered.
-#[derive(Default)]
-pub struct Trace {
-    /// What clients have asked.
-    asked: Messages,
-    /// What they were told.
-    told: Messages,
-    files: Option<Rc<dyn TraceFiles>>,
-}
-
-impl Trace {
-    /// Remembers a request, if that is wanted.
-    pub(crate) fn note(&mut self, message: &[u8]) {
-        self.asked.note(message);
-    }
-    /// Remembers whole messages to a client, as they go over the socket, if that is wanted.
-    pub(crate) fn note_told(&mut self, mut output: &[u8]) {
-        while self.told.on
-            && let Some((header, rest)) = output.split_first_chunk::<FRAME>()
-        {
-            let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
-            let Some((message, rest)) = rest.split_at_checked(length) else { return };
-            self.told.note(message);
-            output = rest;
-        }
-    }
-    /// What they were told, or what they have asked.
-    fn side(&mut self, is_told: bool) -> &mut Messages {
-        if is_told { &mut self.told } else { &mut self.asked }
-    }
-}
 
 /// Remembers so many requests from now on.
 pub fn start(control: &Control, messages: usize) {
@@ -79,41 +48,43 @@ pub fn save_to(control: &Control, files: Rc<dyn TraceFiles>) {
 pub(crate) fn register(control: &Control) {
     control.insert_room(Trace::default());
     let add = |command: Command| {
-        let command = command.argument("nitems", "so many, the last ones");
-        let command = command.argument("tx", "what they are told, in place of what they ask");
-        control.commands().add(command.argument("file", "its name, without a folder"));
+        let command = command.argument("nitems", "number of messages to keep");
+        let command = command.argument("secrets", "include secrets, which are hidden by default");
+        let command = command.argument("tx", "messages to clients, in place of those from them");
+        control.commands().add(command.argument("file", "file name without a folder"));
     };
     add(Command::waiting(
-        "api trace [tx] (on|enable) [nitems <nitems:u32>]",
-        "Remember what clients of VPP's API ask.",
+        "api trace [tx] (on|enable) [nitems <nitems:u32>] [secrets]",
+        "Start the API trace: record the messages of VPP's clients.",
         |control, given, _| async move {
             let most = given.find::<u32>("nitems")?.map_or(MESSAGES, |messages| messages as usize);
-            control.room_mut::<Trace>().side(given.has("tx")).start(most);
+            {
+                let trace = &mut *control.room_mut::<Trace>();
+                let messages = trace.side(given.has("tx"));
+                messages.start(most);
+                messages.has_secrets = given.has("secrets");
+            }
             forget(&control, &given).await;
             Ok(Reply::done())
         },
     ));
+    add(Command::new("api trace [tx] (off|disable)", "Stop the API trace.", |control, given| {
+        control.room_mut::<Trace>().side(given.has("tx")).on = false;
+        Ok(Reply::done())
+    }));
+    add(Command::waiting("api trace [tx] free", "Clear the API trace.", |control, given, _| async move {
+        forget(&control, &given).await;
+        Ok(Reply::done())
+    }));
     add(Command::new(
-        "api trace [tx] (off|disable)",
-        "Remember nothing more of what clients of VPP's API ask.",
-        |control, given| {
-            control.room_mut::<Trace>().side(given.has("tx")).on = false;
-            Ok(Reply::done())
-        },
+        "api trace [tx] status",
+        "Show the state of the API trace and the number of recorded messages.",
+        status,
     ));
-    add(Command::waiting(
-        "api trace [tx] free",
-        "Forget what clients of VPP's API asked.",
-        |control, given, _| async move {
-            forget(&control, &given).await;
-            Ok(Reply::done())
-        },
-    ));
-    add(Command::new("api trace [tx] status", "Show how much is remembered of what clients of VPP's API ask.", status));
-    add(Command::waiting("api trace [tx] dump", "Show what clients of VPP's API asked.", dump));
+    add(Command::waiting("api trace [tx] dump", "Show the messages in the API trace.", dump));
     add(Command::waiting(
         "api trace [tx] save <file:text>",
-        "Write what clients of VPP's API asked to a file in /tmp, as VPP does.",
+        "Save the API trace to a file in the capture folder, in VPP's format.",
         |control, given, _| async move {
             let wrapped = control.room_mut::<Trace>().side(given.has("tx")).wrapped;
             let (mut walk, mut messages) = (Walk::new(&control, &given), file::Written::default());
@@ -126,7 +97,7 @@ pub(crate) fn register(control: &Control) {
     ));
     add(Command::waiting(
         "api trace [tx] save-json <file:text>",
-        "The same in words, as JSON.",
+        "Save the API trace to a file in the capture folder, as JSON.",
         |control, given, _| async move {
             let (mut walk, mut content) = (Walk::new(&control, &given), String::new());
             while let Some(message) = walk.next_in_words().await {
@@ -139,14 +110,14 @@ pub(crate) fn register(control: &Control) {
     ));
     add(Command::waiting(
         "api trace replay <file:text>",
-        "Ask again what a file in /tmp says.",
+        "Replay an API trace from a file in the capture folder.",
         |control, given, _| {
             replay(control, given, |content| file::Saved::new(content).map_err(|error| error.to_string()))
         },
     ));
     add(Command::waiting(
         "api trace replay-json <file:text>",
-        "Ask what a file in /tmp says in JSON.",
+        "Replay an API trace from a JSON file in the capture folder.",
         |control, given, _| replay(control, given, |content| Ok(json::Listed::new(content))),
     ));
 }
@@ -187,27 +158,26 @@ async fn dump(control: Control, given: Matches, output: Output) -> Result<Reply,
 /// A file's name, with nothing that leads elsewhere.
 fn file(control: &Control, given: &Matches) -> Result<(Rc<dyn TraceFiles>, String), CommandError> {
     let name: String = given.get("file")?;
-    // Who names the folder names the right one.
-    let name = name.strip_prefix("/tmp/").map(str::to_owned).unwrap_or(name);
-    if name.contains('/') || name.contains("..") {
-        let what = format!("'{name}' is no name of a file: files lie in /tmp, and `/` and `..` lead elsewhere");
-        return Err(CommandError::new(what).at(given.place("file")));
-    }
     let files = control.room::<Trace>().files.clone();
-    files.map(|files| (files, name)).ok_or_else(|| CommandError::new("this daemon has no files for traces"))
+    let files = files.ok_or_else(|| CommandError::new("this daemon has no files for traces"))?;
+    let folder = files.folder();
+    // Who names the folder names the right one: VPP's users, its own.
+    let told = Path::new(&name);
+    let told = told.strip_prefix(&folder).or_else(|_| told.strip_prefix("/tmp")).unwrap_or(told);
+    match (told.components().count(), told.file_name().and_then(|name| name.to_str())) {
+        (1, Some(name)) => Ok((files, name.to_owned())),
+        _ => {
+            let what = format!("'{name}' is no name of a file: files lie in {}; leave folders out", folder.display());
+            Err(CommandError::new(what).at(given.place("file")))
+        }
+    }
 }
 
 async fn save(control: &Control, given: &Matches, content: Vec<u8>) -> Result<Reply, CommandError> {
     let (files, name) = file(control, given)?;
-    let failed = |error| CommandError::new(format!("/tmp/{name}: {error}")).at(given.place("file"));
+    let failed = |error: FileError| CommandError::new(error.to_string()).at(given.place("file"));
     let path = files.create(&name, content).await.map_err(failed)?;
     Ok(Reply::text(format!("API trace saved to {}", path.display())))
-}
-
-/// The requests that a file says, one by one.
-trait Requests {
-    /// The next one, with the numbers that messages have here; nothing for one that is not known here.
-    fn next(&mut self, api: &Api) -> Option<Result<Option<Vec<u8>>, String>>;
 }
 
 /// Asks again what a file says, which `read` understands. Nothing is asked if a part of it makes no sense.
@@ -217,9 +187,10 @@ async fn replay<R: Requests>(
     read: impl Fn(Vec<u8>) -> Result<R, String>,
 ) -> Result<Reply, CommandError> {
     let (files, name) = file(&control, &given)?;
-    let failed =
-        |error: &dyn std::fmt::Display| CommandError::new(format!("/tmp/{name}: {error}")).at(given.place("file"));
-    let content = files.read(&name).await.map_err(|error| failed(&error))?;
+    let refused = |what: String| CommandError::new(what).at(given.place("file"));
+    let path = files.folder().join(&name);
+    let failed = |error: &dyn std::fmt::Display| refused(format!("{}: {error}", path.display()));
+    let content = files.read(&name).await.map_err(|error| refused(error.to_string()))?;
     // Messages may be asked again that no room has, and no client has asked yet.
     control.room_mut::<Api>().await_rest();
     let mut requests = read(content).map_err(|error| failed(&error))?;

@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use quiver_control::Control;
 use quiver_wire::{InterfaceAddress, IpFamily, MacAddress, PrefixError, V4, V6};
 
+use crate::api::extend;
 use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
-use crate::{Refusal, Retval, Wire, add, flags};
+use crate::{Refusal, Retval, Wire, flags};
 
 mod fib;
 mod interface;
@@ -18,7 +19,7 @@ pub use interface::{IfStatusFlags, IfType, LinkDuplex, MtuProto, RxMode, SubIfFl
 
 /// The files of types, which clients look for whatever messages there are.
 pub(crate) fn register(control: &Control) {
-    add(control, "interface_types", (1, 0, 0), |file| {
+    extend(control, "interface_types", (1, 0, 0), |file| {
         file.define_type::<InterfaceIndex>();
         file.define_type::<IfStatusFlags>();
         file.define_type::<IfType>();
@@ -27,8 +28,8 @@ pub(crate) fn register(control: &Control) {
         file.define_type::<RxMode>();
         file.define_type::<SubIfFlags>();
     });
-    add(control, "ethernet_types", (1, 0, 0), |file| file.define_type::<MacAddress>());
-    add(control, "ip_types", (3, 0, 0), |file| {
+    extend(control, "ethernet_types", (1, 0, 0), |file| file.define_type::<MacAddress>());
+    extend(control, "ip_types", (3, 0, 0), |file| {
         file.define_type::<AddressFamily>();
         file.define_type::<Address>();
         file.define_type::<AddressWithPrefix>();

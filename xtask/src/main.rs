@@ -3,6 +3,7 @@
 mod check;
 mod guard;
 mod memory;
+mod room;
 mod test;
 mod times;
 
@@ -38,11 +39,23 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Make a room of features: a copy of `examples/room` under another name, which quiverd has
+    Room {
+        /// Its name: words of small letters, joined by hyphens
+        name: String,
+    },
     /// Run tests under what watches memory: `loom`, `address`, `thread`, `miri`
     Memory {
         /// What watches
         watcher: memory::Watcher,
         /// Which tests, as for `cargo test`; a default for each if there are none
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Build what users install: Debian packages, an image of containers, a tarball; below `target/packages`
+    #[command(disable_help_flag = true)]
+    Packages {
+        /// `packages --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -68,7 +81,9 @@ fn main() -> ExitCode {
         Task::Disassemble => guard::disassemble(root),
         Task::Instructions => guard::instructions(root),
         Task::Simulate { arguments } => simulate(root, &arguments),
+        Task::Room { name } => room::run(root, &name),
         Task::Memory { watcher, arguments } => memory::run(root, watcher, &arguments),
+        Task::Packages { arguments } => packages(root, &arguments),
         Task::Bench { arguments } => bench(root, &arguments),
     }
 }
@@ -78,6 +93,13 @@ fn simulate(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--quiet", "--package", "quiver-simulation", "--"]).args(arguments);
     finish("simulate", command)
+}
+
+/// Runs the program that builds packages; only then this crate does not need what writes archives.
+fn packages(root: &Path, arguments: &[String]) -> ExitCode {
+    let mut command = cargo(root);
+    command.args(["run", "--quiet", "--package", "quiver-packaging", "--"]).args(arguments);
+    finish("packages", command)
 }
 
 /// Builds the benchmarks in release and runs them; only then this crate does not need all of Quiver to be built.

@@ -50,7 +50,7 @@ pub struct BisectOf {
     json: bool,
 }
 
-/// What measures a build.
+/// Method that judges a build: a user's command, or cases of the lab.
 enum Method {
     Command(Script),
     Case(Cases),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::LabError;
 use crate::judge::{self, Judge};
 
-/// What the arguments are called.
+/// Names of the sides.
 const SIDES: [&str; 2] = ["A", "B"];
 
 /// Compare stored results of two revisions, machines or peers, test by test
@@ -23,10 +23,10 @@ const SIDES: [&str; 2] = ["A", "B"];
 /// both sides say device= or machine=: then these are compared with each other. What is left apart is said.
 #[derive(Debug, clap::Args)]
 pub struct Compare {
-    /// What it is compared with
+    /// The side to compare with
     #[arg(value_name = "A")]
     parent: Selection,
-    /// What a verdict is wanted on
+    /// The side to judge
     #[arg(value_name = "B")]
     current: Selection,
     /// Where documents are, for a side that does not say
@@ -58,7 +58,7 @@ fn compared(asked: &Compare) -> Result<Comparison, LabError> {
     Ok(compare(&parent, &current, across, asked.judge.share(), asked.judge.confidence()))
 }
 
-/// As a table, and what is in no row of it, with the sides' names.
+/// Prints a table, and on standard error the results that are in no row, with the sides' names.
 pub fn show(comparison: &Comparison, sides: [&str; 2]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -100,7 +100,8 @@ fn whose(name: &Name) -> String {
     if name.device.is_none() && name.machine.is_none() { String::new() } else { name.to_string() }
 }
 
-/// What has no counterpart, one by one; and what is left apart, many tests of the same devices and machines in a line.
+/// Reports tests without a counterpart one by one, and tests that are not compared because of their devices or
+/// machines, many of one kind in a line.
 fn tell_alone(alone: &[Alone], sides: [&str; 2]) {
     let mut apart: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for Alone { side, name, elsewhere } in alone {

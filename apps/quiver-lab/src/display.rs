@@ -6,28 +6,38 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use quiver_search::{Load, Progress};
-use quiver_terminal::say;
+use quiver_terminal::{print, say};
 
 /// Where there is no terminal, progress is told first after this time, so that a search is seen to have begun,
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// and then so often.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// What the progress of a terminal has in front of each line: what turns while it waits, or as much space.
+/// Columns in front of each line of the progress on a terminal: the spinner, or as much space.
 const MARGIN: usize = 2;
 
-/// What is going on: two lines that stay where they are on a terminal, lines elsewhere.
+/// Where the lines of results go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// On standard output.
+    Printed,
+    /// On standard error: standard output has documents or JSON.
+    Said,
+}
+
+/// Progress on standard error: two lines that stay where they are on a terminal, lines elsewhere.
 pub struct Display {
     /// With the number of the case and of all.
     bar: Option<ProgressBar>,
     terminal: Term,
+    results: Results,
     /// When progress is to be told next.
     due: Cell<Instant>,
 }
 
 impl Display {
-    /// Of so many cases.
-    pub fn new(cases: usize) -> Display {
+    /// A display of a number of cases.
+    pub fn new(cases: usize, results: Results) -> Display {
         let terminal = Term::stderr();
         let bar = terminal.is_term().then(|| {
             let bar = ProgressBar::new(cases as u64);
@@ -37,7 +47,7 @@ impl Display {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Display { bar, terminal, due: Cell::new(Instant::now()) }
+        Display { bar, terminal, results, due: Cell::new(Instant::now()) }
     }
 
     /// A case begins, of which nothing is known.
@@ -71,11 +81,20 @@ impl Display {
         bar.set_message(fit(&format!("{place}{case}"), width));
     }
 
-    /// A line that stays, above.
+    /// A line on standard error that stays, above the progress.
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(line)),
             None => say(line),
+        }
+    }
+
+    /// A line of results.
+    pub fn result(&self, line: &str) {
+        match (self.results, &self.bar) {
+            (Results::Said, _) => self.say(line),
+            (Results::Printed, Some(bar)) => bar.suspend(|| print(line)),
+            (Results::Printed, None) => print(line),
         }
     }
 
@@ -139,7 +158,7 @@ fn text_of(name: &str, progress: &Progress, width: usize) -> [String; 2] {
     [case, search.cloned().unwrap_or_default()].map(|line| fit(&line, width))
 }
 
-/// As much of a line as there are columns for.
+/// Cuts a line to the width.
 fn fit(line: &str, width: usize) -> String {
     line.chars().take(width).collect()
 }

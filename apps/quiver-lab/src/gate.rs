@@ -26,7 +26,7 @@ pub struct GateOf {
     /// A folder with a build, a commit, or stored results
     #[arg(value_name = "PARENT")]
     parent: String,
-    /// What may pass or not
+    /// The build, commit or results to judge
     #[arg(value_name = "CURRENT")]
     current: String,
     /// Which cases of `quiver lab list` are measured; all of them have to pass
@@ -108,7 +108,7 @@ fn builds(asked: &GateOf, sides: [Side; 2], stop: &Stop) -> Result<[PathBuf; 2],
     Ok([build(parent, &asked.parent)?, build(current, &asked.current)?])
 }
 
-/// That each of so many numbers can be judged.
+/// Checks that each of a number of verdicts can be reached.
 fn check(plan: &Plan, verdicts: usize) -> Result<(), LabError> {
     plan.check(verdicts).map_err(|error| LabError::Gate(error.to_string()))
 }
@@ -177,7 +177,7 @@ fn by_cases(asked: &GateOf, sides: [Side; 2], stop: Stop, json: bool) -> Result<
     Ok(stored(asked, [&sides[0], &sides[1]], Across::default(), json))
 }
 
-/// Of results that are there: all verdicts together have the confidence.
+/// Judges stored results. All verdicts together have the confidence.
 fn stored(asked: &GateOf, [parent, current]: [&[Document]; 2], across: Across, json: bool) -> Summary {
     let (share, confidence): (f64, Confidence) = (asked.turns.judge.share(), asked.turns.judge.confidence());
     let rows = compare(parent, current, across, share, confidence).rows.len();

@@ -1,4 +1,4 @@
-//! What `compare`, `gate` and `bisect` have in common: options of a verdict, and how one is shown.
+//! The common part of `compare`, `gate` and `bisect`: options of a verdict, and its output.
 
 use quiver_compare::Selection;
 use quiver_compare::gate::Plan;
@@ -30,7 +30,7 @@ pub struct Turns {
     /// How many times both are measured, in turns
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pairs: usize,
-    /// By what it is tossed who of a pair comes first; told when none is given
+    /// Seed that decides who of a pair comes first; printed when none is given
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
     /// Less is better: what --measure says is a time or a cost

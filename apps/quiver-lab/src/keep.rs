@@ -26,7 +26,7 @@ const STORER: &str = "QUIVER_LAB_STORER";
 /// The place that is the standard output.
 pub const LINES: &str = "-";
 
-/// What became of a document.
+/// Where a document was stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Kept {
     /// It is where it should be.
@@ -41,12 +41,12 @@ pub enum Keep {
     Folder(Results),
     /// A line each on the standard output.
     Lines,
-    /// To the process outside.
+    /// In the process outside.
     Outside(RefCell<BufReader<UnixStream>>),
 }
 
 impl Keep {
-    /// Of a run that is about to begin: a folder, or the process outside.
+    /// Opens the place of a run's documents: a folder, or the process outside.
     ///
     /// # Errors
     /// The place is none or cannot be written, or the process outside does not listen.
@@ -125,12 +125,17 @@ fn ask(stream: &mut BufReader<UnixStream>, document: &Document) -> io::Result<Ke
     Ok(serde_json::from_str(&answer)?)
 }
 
+/// Whether this process is one whose documents another one stores.
+pub fn is_inside() -> bool {
+    env::var_os(STORER).is_some()
+}
+
 /// Runs this program's command in a process of its own, whose documents are stored here. None if this is that process.
 ///
 /// # Errors
 /// The place is none or cannot be written, or the process cannot be started.
 pub fn outside(place: &str, unsent: &Path) -> Result<Option<ExitCode>, KeepError> {
-    if env::var_os(STORER).is_some() || !place.contains("://") {
+    if is_inside() || !place.contains("://") {
         return Ok(None);
     }
     let results = open(place, unsent)?;

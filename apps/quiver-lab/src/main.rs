@@ -7,6 +7,7 @@
 mod bisect;
 mod compare;
 mod display;
+mod estimate;
 mod export;
 mod gate;
 mod judge;
@@ -212,7 +213,7 @@ fn select(
     Ok((cases, all))
 }
 
-/// What this machine, or a testbed, lacks for a case.
+/// Requirements of a case that this machine, or a testbed, lacks.
 fn lacking(case: &Case, testbed: Option<&Testbed>) -> Vec<Lack> {
     if let Some(testbed) = testbed {
         return testbed::lacking(case, testbed);
@@ -260,7 +261,7 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What the kernel has, rounded: some of it is never counted.
+/// The kernel's total memory in GiB, rounded: the kernel counts less than there is.
 fn memory_gib() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -273,7 +274,7 @@ fn has_program(name: &str) -> bool {
     env::split_paths(&folders).any(|folder| access(&folder.join(name), AccessFlags::X_OK).is_ok())
 }
 
-/// What this machine has beside programs, cores and memory.
+/// Whether this machine has a requirement other than programs, cores and memory.
 fn has_part(part: Part) -> bool {
     match part {
         Part::OwnPackets => false,
@@ -296,8 +297,8 @@ fn has_module(name: &str) -> bool {
     Path::new("/sys/module").join(name).exists() || may_have(&folder, name)
 }
 
-/// Whether a kernel's folder of modules lists one. Where it cannot be read, as in most containers, nobody knows: whoever needs
-/// the module tells then.
+/// Whether a kernel's folder of modules lists one. True where it cannot be read, as in most containers: then the device
+/// reports a missing module.
 fn may_have(folder: &Path, name: &str) -> bool {
     let lists = ["modules.dep", "modules.builtin"].map(|file| fs::read_to_string(folder.join(file)));
     lists[0].is_err() || lists.iter().flatten().any(|list| is_listed(list, name))
@@ -312,6 +313,12 @@ fn is_listed(list: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_manual_is_that_of_these_options() {
+        quiver_manual::check(&Arguments::command(), "quiver-lab", "1");
+    }
 
     #[test]
     fn modules_are_listed_by_their_files() {

@@ -14,10 +14,10 @@ use quiver_terminal::say;
 use crate::keep::LINES;
 use crate::{LabError, judge, lacking, select, within};
 
-/// What is measured where nobody says: what moves packets, and what routes them, at the greatest rate of packets.
+/// The default cases: a cross-connect and a router, at the highest packet rate.
 const CASES: &str = "quiver AND drv_memif AND eth AND 64b AND 1c AND closedloop AND (l2xcbase OR ip4base)";
 
-/// What `gate` and `bisect` take to build and measure.
+/// Options of `gate` and `bisect` for building and measuring.
 #[derive(Debug, clap::Args)]
 pub struct Measuring {
     /// Suites beside the built-in ones: all files *.yaml of a folder
@@ -40,7 +40,7 @@ fn trial(text: &str) -> Result<String, String> {
 }
 
 impl Measuring {
-    /// What builds commits, and where it keeps them: the folder is made.
+    /// The builder of commits; makes the folder of their trees and builds.
     pub fn builds(&self, state: &Path, stop: &Stop) -> Result<Builds, LabError> {
         let unusable = |error| LabError::Build { path: state.to_owned(), error };
         std::fs::create_dir_all(state).map_err(unusable)?;
@@ -71,7 +71,7 @@ impl Measuring {
 /// Cases that are run again and again, with one build and another.
 pub struct Cases {
     cases: Vec<Case>,
-    /// Of the run that measures them.
+    /// Arguments of the run that measures them.
     arguments: Vec<OsString>,
     stop: Stop,
 }

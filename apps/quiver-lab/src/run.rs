@@ -18,22 +18,24 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
-use crate::display::Display;
+use crate::display::{Display, Results};
 use crate::keep::{self, Keep, Kept};
 use crate::told::{TICKS, cost, told};
-use crate::{LabError, lacking, select, testbed, within};
+use crate::{LabError, estimate, lacking, select, testbed, within};
 
-/// What devices in turns are compared by: the figure of the search, such as a rate; and the ticks that a packet costs the
-/// device, if both count them, which mean more than a rate that the generator limits.
+/// Measures that devices in turns are compared by: the figure of the search, such as a rate, and the ticks of a packet
+/// if both devices count them. Ticks mean more than a rate that the generator limits.
 const COMPARED: [&str; 2] = ["figure", TICKS];
 /// How sure the interval of a ratio is.
 const CONFIDENCE: f64 = 0.95;
 
 /// Measure cases: generator, device and search of each; a JSON document of each in a folder or an object store
 ///
-/// With CSIT's goals a case takes from 10 seconds (mrr) to half an hour (soak); --short is for a first look. Cases that this
-/// machine lacks something for are skipped, and it is said what. Ctrl-C ends the run after the trial at hand and keeps what was
-/// found. The exit status is 0 if all that ran passed and is stored, and something ran.
+/// With CSIT's goals a case takes from 10 seconds (mrr) to half an hour (soak); --short is for a first look. The time of the whole
+/// run is told before it begins; on a terminal a run of an hour or more asks first. Cases that this machine lacks something for
+/// are skipped with the reason. Results go to standard output, progress and warnings to standard error. Ctrl-C ends the run after
+/// the current trial, keeps the bounds found so far in the document and prints them. The exit status is 0 if all that ran passed
+/// and is stored, and something ran.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// Which cases: a tag expression, as of `quiver lab list`
@@ -74,10 +76,13 @@ pub struct Run {
     /// Only so many of the cases, drawn by lot among those that this machine can run
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     draw: Option<u32>,
-    /// What lots are drawn by: cases, and whose turn comes first; told when none is given
+    /// Seed that decides which cases are drawn, and whose turn comes first; printed when none is given
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
-    /// What was found as an object in JSON
+    /// Begin a run of hours without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// Print the results as an object in JSON
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +97,7 @@ fn endurance(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| format!("must be a number of seconds from {TRIAL_MIN} to 10000000"))
 }
 
-/// What came of all cases.
+/// Results of all cases.
 #[derive(Default)]
 struct Summary {
     ran: Vec<Value>,
@@ -118,6 +123,21 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     let unsent = asked.unsent.clone().unwrap_or_else(default_unsent);
     let testbed = asked.testbed.as_deref().map(testbed::read).transpose()?;
     let (mut cases, _) = select(&asked.expression, asked.suites.as_deref(), testbed.as_ref())?;
+    let lengths =
+        asked.trial.unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT }).enduring(asked.endure);
+    let time = |cases: &[Case]| estimate::total(cases, lengths, asked.interleave.unwrap_or(1));
+    // The process that the user started asks: those inside of it have no terminal.
+    if !asked.yes && !keep::is_inside() && estimate::can_ask() {
+        let can_run: Vec<Case> =
+            cases.iter().filter(|case| lacking(case, testbed.as_ref()).is_empty()).copied().collect();
+        // Which cases are drawn is not known yet: they take as long as others.
+        let drawn = asked.draw.map_or(can_run.len(), |number| can_run.len().min(number as usize));
+        let time = time(&can_run).mul_f64(drawn as f64 / can_run.len().max(1) as f64);
+        if !estimate::is_wanted(drawn, time, estimate::ask) {
+            say("nothing is measured; --short takes less time, --yes does not ask");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     if let Some(status) = keep::outside(&asked.results, &unsent)? {
         return Ok(status);
     }
@@ -150,20 +170,21 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
         cases.truncate(number as usize);
     }
+    if !cases.is_empty() {
+        say(estimate::told(cases.len(), time(&cases)));
+    }
+    let json = json || asked.json;
+    let results = if json || asked.results == keep::LINES { Results::Said } else { Results::Printed };
     let runner = Runner {
         place,
         quiverd: asked.quiverd.clone(),
         stop,
         keep: Keep::open(&asked.results, &unsent)?,
-        terms: asked
-            .trial
-            .unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT })
-            .enduring(asked.endure)
-            .into(),
+        terms: lengths.into(),
     };
     match asked.interleave {
         None => {
-            let display = Display::new(cases.len());
+            let display = Display::new(cases.len(), results);
             for case in &cases {
                 runner.case(case, &display, &mut summary);
                 if summary.is_interrupted {
@@ -172,9 +193,9 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
             }
             display.end();
         }
-        Some(times) => runner.turns(&groups(&cases), times.into(), seed, &mut summary),
+        Some(times) => runner.turns(&groups(&cases), times.into(), seed, results, &mut summary),
     }
-    Ok(summary.tell(json || asked.json))
+    Ok(summary.tell(json))
 }
 
 /// Says so if the generator, or the quiverd that is measured, is too slow for figures to mean anything.
@@ -204,7 +225,7 @@ pub fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
     Ok(())
 }
 
-/// What a run of a case brought.
+/// Result of one run of a case.
 #[derive(Clone, Default)]
 struct Found {
     compared: [Option<f64>; COMPARED.len()],
@@ -250,7 +271,7 @@ impl Runner {
         };
         display.advance();
         let headline = headline(&document);
-        display.say(&format!("{name}: {}", told(&document)));
+        display.result(&format!("{name}: {}", told(&document)));
         summary.failed += usize::from(!document.passed);
         summary.is_interrupted |= document.message == Error::Interrupted.to_string();
         summary.ran.push(json!({
@@ -266,13 +287,13 @@ impl Runner {
     }
 
     /// Runs the devices of each group in turns, and compares them.
-    fn turns(&self, groups: &[Vec<Case>], times: usize, seed: u64, summary: &mut Summary) {
+    fn turns(&self, groups: &[Vec<Case>], times: usize, seed: u64, results: Results, summary: &mut Summary) {
         say(format_args!("who comes first is tossed by --seed {seed}"));
         let confidence = Confidence::new(CONFIDENCE).unwrap_or(Confidence::HIGH);
         if times < pairs_needed(confidence) {
             say(format_args!("an interval of {CONFIDENCE} needs {} turns or more", pairs_needed(confidence)));
         }
-        let display = Display::new(groups.iter().map(Vec::len).sum::<usize>() * times);
+        let display = Display::new(groups.iter().map(Vec::len).sum::<usize>() * times, results);
         for group in groups {
             let mut rounds = Vec::new();
             let mut trials = vec![Vec::new(); group.len()];
@@ -311,7 +332,7 @@ impl Runner {
                     }
                     Err(error) => (error.to_string(), Value::from(error.to_string())),
                 };
-                display.say(&format!("{name}: {what}, {peer} by {with}: {text}"));
+                display.result(&format!("{name}: {what}, {peer} by {with}: {text}"));
                 summary.ratios.push(json!({
                     "case": name, "of": what, "device": peer, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
                 }));
@@ -320,7 +341,7 @@ impl Runner {
                 let (name, peer) = (group[0].name(), peer.word());
                 let limit = if distance == Distance::Near { "up to" } else { "more than" };
                 let word = distance.word();
-                display.say(&format!(
+                display.result(&format!(
                     "{name}: {peer}, {word} cores (a round trip of {limit} {NEAR_NS} ns): {ticks:.0} {TICKS} a packet, median of {trials} trials"
                 ));
                 summary.costs.push(json!({

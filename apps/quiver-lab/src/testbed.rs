@@ -20,7 +20,8 @@ pub fn ports(testbed: &Testbed) -> Option<Topology> {
     (!testbed.links.is_empty()).then(|| testbed.topology())
 }
 
-/// What it lacks for a case, as far as its file says: programs of other hosts are looked for there.
+/// Requirements of a case that the testbed's file does not meet. Programs of other hosts are looked for there, when
+/// they are reached.
 pub fn lacking(case: &Case, testbed: &Testbed) -> Vec<Lack> {
     let hosts = || testbed.devices.iter().chain([&testbed.generator]).map(|place| testbed.host(place.host));
     let is_named = |program: &str| testbed.links.is_empty() && hosts().any(|host| host.programs.contains_key(program));

@@ -1,13 +1,19 @@
-//! What a document found, in a line.
+//! The result of a document as text.
 
-use quiver_result::{Busy, Document, Outcome};
-use quiver_run::{LIMITED, OVERSUBSCRIBED, headline};
+use quiver_result::{Busy, Document, Figure, Outcome};
+use quiver_run::{Error, LIMITED, OVERSUBSCRIBED, SoFar, headline, so_far};
 use quiver_verdict::median;
 
 /// The unit of what packets cost, where that is known so well.
 pub const TICKS: &str = "ticks";
 
-/// What a packet cost, and in what: the median of the trials at the result's load; of all, where it has none of its own.
+/// Parts of PDR at which latency is measured, in percent.
+const PARTS: [u32; 4] = [0, 10, 50, 90];
+/// Percentiles of latency, as figures and on the terminal.
+const PERCENTILES: [(&str, &str); 5] =
+    [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99_9", "p99.9"), ("max", "max")];
+
+/// Cost of a packet, and its unit: the median of the trials at the result's load, or of all trials if there is none.
 pub fn cost(document: &Document) -> Option<(f64, &'static str)> {
     let extension = document.quiver.as_ref()?;
     let busy = |at: Option<f64>| -> Vec<&Busy> {
@@ -35,7 +41,7 @@ fn load(document: &Document) -> Option<f64> {
     Some((both / 2.0).round())
 }
 
-/// What a document found, in a line.
+/// The result of a document: a line, and one more for each direction of each load at which latency was measured.
 pub fn told(document: &Document) -> String {
     let trials = document.quiver.as_ref().map_or(&[][..], |extension| &extension.trials);
     let figures = document.quiver.as_ref().map_or(&[][..], |extension| &extension.figures);
@@ -48,15 +54,66 @@ pub fn told(document: &Document) -> String {
     let shares = figures.iter().any(|figure| figure.name == OVERSUBSCRIBED);
     let limited = if shares { format!(", oversubscribed{limited}") } else { limited };
     let cost = cost(document).map(|(cost, unit)| format!(", {cost:.0} {unit} a packet"));
-    let found = match headline(document) {
-        Some((name, value, unit)) if value >= 1e6 => format!("{name} {:.3} M{unit}", value / 1e6),
-        Some((name, value, unit)) if value < 100.0 => format!("{name} {value:.3} {unit}"),
-        Some((name, value, unit)) => format!("{name} {value:.0} {unit}"),
-        None if document.passed => endured(document).unwrap_or_else(|| "done".into()),
-        None => format!("failed: {}", brief(&document.message)),
-    };
     let s = if trials.len() == 1 { "" } else { "s" };
-    format!("{found}; {} trial{s}{limited}{}", trials.len(), cost.unwrap_or_default())
+    let found = found(document);
+    let latencies = latencies(figures).map(|line| format!("\n  {line}")).collect::<String>();
+    format!("{found}; {} trial{s}{limited}{}{latencies}", trials.len(), cost.unwrap_or_default())
+}
+
+/// The result itself; of a case that failed the reason, and what was found before.
+fn found(document: &Document) -> String {
+    match (&document.result, headline(document)) {
+        (Outcome::Ndrpdr { ndr, pdr, .. }, _) => {
+            let [ndr, pdr] = [ndr, pdr].map(|bounds| with_unit(bounds.lower.rate.value.get(), "pps"));
+            format!("NDR {ndr}, PDR {pdr}")
+        }
+        (Outcome::Soak { critical_rate }, _) => {
+            let lower = critical_rate.lower.rate.value.get();
+            let upper = critical_rate.upper.as_ref().map(|upper| upper.rate.value.get());
+            format!("critical rate {}", range(Some(lower), upper, "pps"))
+        }
+        (_, Some((name, value, unit))) => format!("{name} {}", with_unit(value, unit)),
+        _ if document.passed => endured(document).unwrap_or_else(|| "done".into()),
+        _ => {
+            let is_interrupted = document.message == Error::Interrupted.to_string();
+            let why =
+                if is_interrupted { "interrupted".to_owned() } else { format!("failed: {}", brief(&document.message)) };
+            let known = so_far(document)
+                .into_iter()
+                .map(|SoFar { name, lower, upper, unit }| format!("{name} {}", range(lower, upper, &unit)));
+            let known = known.collect::<Vec<_>>().join(", ");
+            if known.is_empty() { why } else { format!("{why}; so far {known}") }
+        }
+    }
+}
+
+/// A figure in as many digits as say something.
+fn with_unit(value: f64, unit: &str) -> String {
+    match value {
+        1e6.. => format!("{:.3} M{unit}", value / 1e6),
+        100.0.. => format!("{value:.0} {unit}"),
+        _ => format!("{value:.3} {unit}"),
+    }
+}
+
+/// The bounds of a result, or the one value that it has.
+fn range(lower: Option<f64>, upper: Option<f64>, unit: &str) -> String {
+    let text = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |value| with_unit(value, unit));
+    if lower == upper { text(lower) } else { format!("{} to {}", text(lower), text(upper)) }
+}
+
+/// Percentiles of latency, a line for each direction at each part of PDR.
+fn latencies(figures: &[Figure]) -> impl Iterator<Item = String> {
+    let parts = PARTS.iter().flat_map(|part| ["forward", "reverse"].map(|direction| (part, direction)));
+    parts.filter_map(move |(part, direction)| {
+        let micros = |percentile: &str| {
+            let name = format!("latency_{direction}_pdr_{part}_{percentile}");
+            Some(figures.iter().find(|figure| figure.name == name)?.value.get() / 1e3)
+        };
+        let each = PERCENTILES.iter().map(|(name, text)| Some(format!("{text} {:.1}", micros(name)?)));
+        let each = each.collect::<Option<Vec<_>>>()?.join(", ");
+        Some(format!("latency at {part} % of PDR, {direction}: {each} us"))
+    })
 }
 
 /// A message whose device said much, in two lines: what failed, and the last that was said. The document has all of it.
@@ -132,6 +189,47 @@ mod tests {
         assert_eq!(told(1.0), "MRR 2.000 Mpps; 1 trial, 1 result limited by the generator, 90 ticks a packet");
         assert_eq!(told(2.0), "MRR 2.000 Mpps; 1 trial, 2 results limited by the generator, 90 ticks a packet");
     }
+
+    fn outcome(value: Value) -> Outcome {
+        serde_json::from_value(value).expect("an outcome")
+    }
+
+    #[test]
+    fn searches_tell_all_of_their_bounds_and_percentiles() {
+        let rate = |pps: f64| json!({"rate": {"value": pps, "unit": "pps"}});
+        let bounds = |lower, upper| json!({"lower": rate(lower), "upper": rate(upper)});
+        let figure = |field: &str, ns| (format!("latency_reverse_pdr_50_{field}"), ns, "ns");
+        let figures = [("p50", 1500.0), ("p90", 2e3), ("p99", 3e3), ("p99_9", 4e3), ("max", 123_456.0)];
+        let figures = figures.map(|(field, ns)| figure(field, ns));
+        let figures: Vec<_> = figures.iter().map(|(name, ns, unit)| (name.as_str(), *ns, *unit)).collect();
+        let mut found = document(&[(1e6, 90.0)], &figures);
+        found.result = outcome(json!({"type": "ndrpdr", "ndr": bounds(2e6, 3e6), "pdr": bounds(2.5e6, 3e6)}));
+        let latency = "latency at 50 % of PDR, reverse: p50 1.5, p90 2.0, p99 3.0, p99.9 4.0, max 123.5 us";
+        assert_eq!(told(&found), format!("NDR 2.000 Mpps, PDR 2.500 Mpps; 1 trial, 90 ticks a packet\n  {latency}"));
+        let mut found = document(&[(1e6, 90.0)], &[]);
+        found.result = outcome(json!({"type": "soak", "critical_rate": bounds(2e6, 3e6)}));
+        assert_eq!(told(&found), "critical rate 2.000 Mpps to 3.000 Mpps; 1 trial, 90 ticks a packet");
+    }
+
+    #[test]
+    fn an_interrupted_search_tells_its_bounds_so_far() {
+        let interrupted = |figures: &[(&str, f64, &str)]| {
+            let mut found = document(&[(1e6, 90.0)], figures);
+            (found.passed, found.result) = (false, outcome(json!({"type": "unknown"})));
+            found.message = Error::Interrupted.to_string();
+            told(&found)
+        };
+        let bounds =
+            [("ndr_lower_so_far", 2e6, "pps"), ("ndr_upper_so_far", 3e6, "pps"), ("pdr_lower_so_far", 2.5e6, "pps")];
+        let known = "NDR 2.000 Mpps to 3.000 Mpps, PDR 2.500 Mpps to ?";
+        assert_eq!(interrupted(&bounds), format!("interrupted; so far {known}; 1 trial, 90 ticks a packet"));
+        let rates = [("receive_rate", 2e6, "pps"), ("receive_rate", 3e6, "pps")];
+        assert_eq!(interrupted(&rates), "interrupted; so far MRR 2.500 Mpps; 1 trial, 90 ticks a packet");
+        assert_eq!(interrupted(&[]), "interrupted; 1 trial, 90 ticks a packet");
+        let frames = [("burst_frames_so_far", 90.0, "frames")];
+        assert_eq!(interrupted(&frames), "interrupted; so far burst frames 90.000 frames; 1 trial, 90 ticks a packet");
+    }
+
     #[test]
     fn a_packet_costs_the_median_at_the_results_load() {
         let trials = [(2e6, 10.0), (1e6, 90.0), (1e6, 80.0), (1e6, 20.0), (3e6, 500.0)];

@@ -16,7 +16,7 @@ use quiver_stop::{Asked, Stop, output_of};
 /// Tells a run the process that started it.
 const PARENT: &str = "QUIVER_LAB_PARENT";
 
-/// Has a run that another command started end with it. Called before anything is made.
+/// Makes a run that another command started end with that command. Called before any process or folder is made.
 pub fn end_with_parent() -> io::Result<()> {
     let Some(parent) = std::env::var(PARENT).ok().and_then(|id| id.parse().ok()).map(Pid::from_raw) else {
         return Ok(());

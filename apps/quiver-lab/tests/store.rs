@@ -46,7 +46,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What `quiver lab run --json` found.
+/// The summary of `quiver lab run --json`.
 fn summary(output: &Output) -> Result<Value, Failed> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {}", said(output)).into())
 }

@@ -6,16 +6,16 @@ use std::process::{Command, ExitCode};
 
 use crate::show;
 
-/// Print what a startup.conf of VPP's says, and what its script leads to, as a configuration file
+/// Convert VPP's startup.conf and its script into a configuration file
 ///
-/// No daemon is needed, and nothing of this machine is touched. The status is 2 if something had to be left out; comments
-/// at the top say what, and how quiverd is started.
+/// Needs no daemon and changes nothing. The status is 2 if something was left out; comments at the top of the output say
+/// what, and how to start quiverd.
 #[derive(Debug, clap::Args)]
 pub struct Import {
     /// VPP's startup.conf
     #[arg(value_name = "STARTUP.CONF")]
     startup: PathBuf,
-    /// Commands of VPP's that lead to its configuration, by default the file that `unix { exec FILE }` names
+    /// Script of VPP commands. Default: the file of `unix { exec FILE }`
     #[arg(value_name = "EXEC-SCRIPT")]
     script: Option<PathBuf>,
 }

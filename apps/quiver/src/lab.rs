@@ -14,7 +14,7 @@ use crate::show;
 /// The program's name.
 const PROGRAM: &str = "quiver-lab";
 
-/// Measure Quiver and its peers after CSIT's method: runs quiver-lab, a program of its own
+/// Measure Quiver and other forwarders by CSIT's methods: runs quiver-lab, a program of its own
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Lab {

@@ -1,16 +1,13 @@
 //! The interactive shell: a line editor whose completion and help come from the daemon.
 
 use std::cell::RefCell;
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use quiver_control::cli::{Cell, Table, split};
 use quiver_control::protocol::{Request, Response};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -20,14 +17,16 @@ use rustyline::{
     Highlighter, Hinter, KeyEvent, RepeatCount, Validator,
 };
 
-use crate::client::{Client, ClientError};
-use crate::{exec, show};
+use crate::client::{Client, ClientError, Session};
+use crate::line::FILTERS;
+use crate::{exec, local, show};
 
 const PROMPT: &str = "quiver> ";
 
 /// Runs the shell until its user leaves.
-pub fn run(socket: &Path) -> Result<ExitCode, ClientError> {
-    let client = Rc::new(RefCell::new(Client::connect(socket)?));
+pub fn run(session: &Session) -> Result<ExitCode, ClientError> {
+    let client = Rc::new(RefCell::new(Client::connect(&session.socket)?));
+    let session = Session { gives_up: true, ..session.clone() };
     let asked_for_help = Arc::new(AtomicBool::new(false));
     let mut editor = match editor(client.clone(), asked_for_help.clone()) {
         Ok(editor) => editor,
@@ -57,13 +56,7 @@ pub fn run(socket: &Path) -> Result<ExitCode, ClientError> {
                 }
                 // A line that is not kept is no reason not to run it.
                 let _ = editor.add_history_entry(line);
-                match run_interruptible(&mut client.borrow_mut(), line) {
-                    Err(ClientError::HungUp) => {
-                        show::error(&ClientError::HungUp);
-                        client.borrow_mut().reconnect()?;
-                    }
-                    result => result?,
-                }
+                run_line(&client, &session, line)?;
             }
             // Ctrl-C gives up the line, as in other shells.
             Err(ReadlineError::Interrupted) => {}
@@ -101,12 +94,32 @@ impl Completer for Daemon {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let request = Request::Complete { line: line[..pos].to_owned() };
+        let begun = &line[..pos];
+        let word = begun.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+        let own = |names: Vec<String>| {
+            let names = names.into_iter().filter(|name| name.starts_with(&begun[word..]));
+            names.map(|name| Pair { display: name.clone(), replacement: name + " " }).collect::<Vec<_>>()
+        };
+        if is_behind_pipe(begun) {
+            let is_name = begun[..word].trim_end().ends_with('|');
+            let names = if is_name { FILTERS.map(|(name, _)| name.to_owned()).into() } else { vec![] };
+            return Ok((word, own(names)));
+        }
+        let request = Request::Complete { line: begun.to_owned() };
         // The client is free while a line is edited; if the daemon is gone, there is nothing to complete.
         let response = self.client.borrow_mut().ask(&request, |_| {});
         let Ok(Response::Completions { start, words }) = response else { return Ok((pos, Vec::new())) };
         let words = words.into_iter().filter(|word| word.insert);
-        Ok((start, words.map(|word| Pair { display: word.word.clone(), replacement: word.word + " " }).collect()))
+        let mut pairs: Vec<Pair> =
+            words.map(|word| Pair { display: word.word.clone(), replacement: word.word + " " }).collect();
+        // Where a line begins, the shell's commands stand beside the daemon's.
+        if start == 0 && word == 0 {
+            let known = |pair: &Pair| !pairs.iter().any(|other| other.display == pair.display);
+            let own: Vec<Pair> =
+                own(local::names().into_iter().map(|(name, _)| name).collect()).into_iter().filter(known).collect();
+            pairs.extend(own);
+        }
+        Ok((start, pairs))
     }
 }
 
@@ -126,58 +139,75 @@ impl ConditionalEventHandler for HelpKey {
     }
 }
 
+/// Says what can follow a line.
 fn explain(client: &mut Client, line: &str) -> Result<(), ClientError> {
-    exec::run(client, &format!("{line}?"), false).map(|_| ())
-}
-
-/// Runs a line. Ctrl-C gives it up and keeps the shell.
-fn run_interruptible(client: &mut Client, line: &str) -> Result<(), ClientError> {
-    let interrupt = Interrupt::catch()?;
-    client.send(&Request::Command { line: line.to_owned(), json: false })?;
-    loop {
-        if !client.has_received() && interrupt.comes_before(client)? {
-            return client.reconnect();
-        }
-        match client.receive()? {
-            Response::Part(answer) => show::answer(&answer, false, true),
-            end => {
-                exec::finish(end, line, false);
-                return Ok(());
+    match line.rsplit_once('|').filter(|_| is_behind_pipe(line)) {
+        Some(_) => show::print(listing(FILTERS).trim_end()),
+        None => {
+            exec::run(client, &format!("{line}?"), false, None)?;
+            if line.trim().is_empty() {
+                show_own();
             }
         }
     }
+    Ok(())
 }
 
-/// Ctrl-C, caught while this lives.
-struct Interrupt {
-    signals: SigSet,
-    file: SignalFd,
+/// Says what the shell itself can do.
+fn show_own() {
+    show::print(format_args!(
+        "\nCommands of the shell; `help plan` says more of one:\n{}",
+        listing(local::names()).trim_end()
+    ));
+    let more = [
+        ("--json", "the answer, or the error, as JSON"),
+        ("--watch", "repeat a show command every second, until Ctrl-C"),
+    ];
+    let filters = FILTERS.map(|(name, does)| (format!("| {name}"), does));
+    let more = filters.into_iter().chain(more.map(|(name, does)| (name.to_owned(), does)));
+    show::print(format_args!("\nBehind a command:\n{}", listing(more).trim_end()));
 }
 
-impl Interrupt {
-    fn catch() -> Result<Interrupt, ClientError> {
-        let mut signals = SigSet::empty();
-        signals.add(Signal::SIGINT);
-        signals.thread_block().map_err(std::io::Error::from)?;
-        let file = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
-        Ok(Interrupt { signals, file: file.map_err(std::io::Error::from)? })
-    }
-
-    /// Waits for Ctrl-C or for the client's next response; whether it was Ctrl-C.
-    fn comes_before(&self, client: &Client) -> Result<bool, ClientError> {
-        let mut files =
-            [PollFd::new(self.file.as_fd(), PollFlags::POLLIN), PollFd::new(client.as_fd(), PollFlags::POLLIN)];
-        poll(&mut files, PollTimeout::NONE).map_err(std::io::Error::from)?;
-        Ok(files[0].any().unwrap_or(false))
-    }
+fn listing<N: Into<String>, D: Into<String>>(rows: impl IntoIterator<Item = (N, D)>) -> String {
+    let mut table = Table::new(["Word", "Meaning"]);
+    rows.into_iter().for_each(|(name, does)| table.row([Cell::from(name.into()), Cell::from(does.into())]));
+    table.to_text()
 }
 
-impl Drop for Interrupt {
-    fn drop(&mut self) {
-        // A signal that was not taken would end the program once it is unblocked.
-        while let Ok(Some(_)) = self.file.read_signal() {}
-        let _ = self.signals.thread_unblock();
+/// Whether the end of a line is a filter, or its beginning.
+fn is_behind_pipe(line: &str) -> bool {
+    split(line).is_ok_and(|words| words.iter().any(|word| &line[word.span.clone()] == "|"))
+}
+
+/// Runs a line. Ctrl-C gives it up and keeps the shell.
+fn run_line(client: &RefCell<Client>, session: &Session, line: &str) -> Result<(), ClientError> {
+    let words = split(line).unwrap_or_default();
+    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let mut client = client.borrow_mut();
+    let result = match &words[..] {
+        ["help", rest @ ..] if local::is_one(rest) => local::run(&[rest[0], "--help"], session),
+        _ if local::is_one(&words) => local::run(&words, session),
+        _ => run_interruptible(&mut client, session, line),
+    };
+    match result {
+        Ok(()) if words == ["help"] => show_own(),
+        Err(ClientError::Interrupted) => return client.reconnect(),
+        Err(error @ ClientError::HungUp) => {
+            show::client_error(&error, session.json);
+            return client.reconnect();
+        }
+        // What a command of the shell cannot read or reach is no reason to leave.
+        Err(error) if local::is_one(&words) => show::client_error(&error, session.json),
+        result => result?,
     }
+    Ok(())
+}
+
+fn run_interruptible(client: &mut Client, session: &Session, line: &str) -> Result<(), ClientError> {
+    client.catch_interrupts()?;
+    let result = exec::run(client, line, session.json, None);
+    client.release_interrupts();
+    result.map(|_| ())
 }
 
 fn history_file() -> Option<PathBuf> {

@@ -10,6 +10,7 @@ use nix::unistd::Gid;
 use quiver_compat::session::Hangup;
 use quiver_compat::{Api, Release, Session, json, release};
 use quiver_control::Control;
+use quiver_control::transaction::Source;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -17,6 +18,8 @@ use crate::peer::Users;
 use crate::places::{Doing, Loss, Place, Places, TurnedAway};
 use crate::socket::{self, Served, Socket};
 
+/// The way by which changes come.
+const SOURCE: Source = Source("binary API");
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 64 * 1024;
 
@@ -92,7 +95,9 @@ impl Servers {
         let servers = self.sockets.into_iter().map(|(socket, release)| {
             let (control, shared) = (control.clone(), self.shared.clone());
             async move {
-                let client = |stream, place| serve(stream, place, control.clone(), shared.clone(), release);
+                let client = |stream, place| {
+                    control.counted("api", serve(stream, place, control.clone(), shared.clone(), release))
+                };
                 let turn_away = |_: &UnixStream, why: &TurnedAway| {
                     tracing::warn!("a client of the API is turned away: {why}");
                 };
@@ -105,7 +110,8 @@ impl Servers {
 
 /// Serves a client until it leaves, or has to go.
 async fn serve(stream: UnixStream, place: Place, control: Control, shared: Rc<Shared>, release: Option<Release>) {
-    let mut session = Session::new(control.by(shared.users.author_of(&stream).await)).of_release(release);
+    let mut session =
+        Session::new(control.by(shared.users.author_of(&stream).await).through(SOURCE)).of_release(release);
     let lost = tokio::select! {
         _ = exchange(&stream, &place, &mut session, &shared.buffer) => None,
         loss = place.lost() => Some(loss),

@@ -1,75 +1,69 @@
-//! Captures of packets are files of the system.
+//! Captures of packets are files of the system, which only quiverd's user may read.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use quiver_control::LocalFuture;
+use quiver_control::files::{FileError, Reach};
 use quiver_runtime::files::{CaptureFile, CaptureFiles};
-use rustix::fs::OFlags;
 
+use crate::private::PrivateFolder;
 use crate::state::aside;
 
 /// The system's files.
-pub struct Files;
+pub struct Files(pub PrivateFolder);
 
 struct Growing(Arc<File>);
 
 impl CaptureFiles for Files {
-    fn check(&self, path: &Path) -> io::Result<()> {
-        match options().open(path) {
-            Ok(file) => check_content(file).map(drop),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let folder = path.parent().map_or_else(|| Err(io::ErrorKind::NotFound.into()), std::fs::metadata)?;
-                if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
-            }
-            Err(error) => Err(error),
+    fn folder(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+    fn check(&self, reach: &Reach, path: &Path) -> Result<(), FileError> {
+        self.0.made_for(path)?;
+        match reach.place(path)?.existing()? {
+            Some(mut file) => check_content(&mut file, path),
+            None => Ok(()),
         }
     }
-    fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
-        Ok(Rc::new(Growing(Arc::new(open(path)?))))
+    fn create(&self, reach: &Reach, path: &Path) -> Result<Rc<dyn CaptureFile>, FileError> {
+        self.0.made_for(path)?;
+        Ok(Rc::new(Growing(Arc::new(open(reach, path)?))))
     }
 }
 
 /// Opens a file to write a capture. Who asks may have fewer rights than this process, so nothing is lost by it: a link is
 /// not followed, and a file that holds something else than a capture stays.
-fn open(path: &Path) -> io::Result<File> {
-    let mut file = check_content(options().create(true).open(path)?)?;
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-        file.rewind()?;
-    }
+fn open(reach: &Reach, path: &Path) -> Result<File, FileError> {
+    let place = reach.place(path)?;
+    let Some(mut file) = place.existing()? else { return place.create() };
+    check_content(&mut file, path)?;
+    let private = Permissions::from_mode(0o600);
+    let emptied = file.set_permissions(private).and_then(|()| file.set_len(0)).and_then(|()| file.rewind());
+    emptied.map_err(|error| FileError::refused(path, error))?;
     Ok(file)
 }
 
-fn options() -> OpenOptions {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags.bits().cast_signed());
-    options
-}
-
-/// The file, if it is empty, a capture, or no file of bytes.
-fn check_content(mut file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() {
-        let mut begin = vec![];
-        (&mut file).take(4).read_to_end(&mut begin)?;
+/// Refuses a file that is neither empty nor a capture.
+fn check_content(file: &mut File, path: &Path) -> Result<(), FileError> {
+    let mut begin = vec![];
+    file.take(4).read_to_end(&mut begin).map_err(|error| FileError::refused(path, error))?;
+    match &begin[..] {
         // Of pcap files, in both orders of bytes, with microseconds and nanoseconds.
-        if !matches!(
-            &begin[..],
-            [] | [0xa1, 0xb2, 0xc3, 0xd4]
-                | [0xd4, 0xc3, 0xb2, 0xa1]
-                | [0xa1, 0xb2, 0x3c, 0x4d]
-                | [0x4d, 0x3c, 0xb2, 0xa1]
-        ) {
+        []
+        | [0xa1, 0xb2, 0xc3, 0xd4]
+        | [0xd4, 0xc3, 0xb2, 0xa1]
+        | [0xa1, 0xb2, 0x3c, 0x4d]
+        | [0x4d, 0x3c, 0xb2, 0xa1] => Ok(()),
+        _ => {
             let what = "the file is there and is no capture; say another name, or delete it";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+            Err(FileError::refused(path, io::Error::new(io::ErrorKind::AlreadyExists, what)))
         }
     }
-    Ok(file)
 }
 
 impl CaptureFile for Growing {
@@ -82,39 +76,61 @@ impl CaptureFile for Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    fn reach() -> Reach {
+        Reach::default()
+    }
 
     #[tokio::test]
     async fn files_grow_begin_anew_and_tell_what_the_system_refuses() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen.pcap");
-        let file = Files.create(&path).unwrap();
+        let files = Files(PrivateFolder::at(&folder.path().join("captures")));
+        let path = files.folder().join("seen.pcap");
+        let file = files.create(&reach(), &path).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&files.folder())), (0o600, 0o700));
         file.append(vec![0xd4, 0xc3]).await.unwrap();
         file.append(vec![0xb2, 0xa1, 2]).await.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), [0xd4, 0xc3, 0xb2, 0xa1, 2]);
-        Files.create(&path).unwrap();
-        assert!(std::fs::read(&path).unwrap().is_empty());
-        assert!(Files.create(&folder.path().join("no/folder")).is_err());
-        let kind = |path: &Path| Files.check(path).err().map(|error| error.kind());
-        assert_eq!(kind(&folder.path().join("no/folder")), Some(io::ErrorKind::NotFound));
-        assert_eq!(kind(&path.join("file")), Some(io::ErrorKind::NotADirectory));
-        assert_eq!((kind(&path), kind(&folder.path().join("new"))), (None, None));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        files.create(&reach(), &path).unwrap();
+        assert!(std::fs::read(&path).unwrap().is_empty() && mode(&path) == 0o600);
+        assert!(files.create(&reach(), &folder.path().join("no/folder")).is_err());
+        let told = |path: &Path| files.check(&reach(), path).err().map(|error| error.to_string());
+        assert!(told(&folder.path().join("no/folder")).unwrap().contains("No such file"));
+        assert!(told(&path.join("file")).unwrap().contains("Not a directory"));
+        assert_eq!((told(&path), told(&folder.path().join("new"))), (None, None));
         assert!(!folder.path().join("new").exists(), "a check makes nothing");
-        let full = Files.create(Path::new("/dev/full")).unwrap();
-        assert_eq!(full.append(vec![1]).await.unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
     fn what_is_no_capture_is_not_touched() {
         let folder = tempfile::tempdir().unwrap();
-        let [words, link, pipe] = ["words", "link", "pipe"].map(|name| folder.path().join(name));
+        let files = Files(PrivateFolder::at(folder.path()));
+        let [words, link, pipe, other] = ["words", "link", "pipe", "other"].map(|name| folder.path().join(name));
         std::fs::write(&words, "words").unwrap();
+        std::fs::write(&other, "").unwrap();
+        std::fs::hard_link(&other, folder.path().join("its name elsewhere")).unwrap();
         std::os::unix::fs::symlink(&words, &link).unwrap();
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(open(&words).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
-        assert_eq!(open(&link).err().and_then(|error| error.raw_os_error()), Some(nix::libc::ELOOP));
-        assert!(Files.check(&words).is_err() && Files.check(&link).is_err());
+        for path in [&words, &link, &pipe, &other, Path::new("/dev/full")] {
+            assert!(files.check(&reach(), path).is_err() && open(&reach(), path).is_err(), "{}", path.display());
+        }
         assert_eq!(std::fs::read(&words).unwrap(), b"words");
-        // Nobody reads, and nobody waits for that.
-        assert!(open(&pipe).is_ok());
+    }
+
+    #[test]
+    fn guests_have_captures_in_the_folder_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files(PrivateFolder::at(&folder.path().join("captures")));
+        let control = crate::host::control();
+        quiver_control::files::confine(&control, vec![], vec![files.folder()]);
+        let guest = control.by(quiver_control::transaction::Author::new("mallory").as_guest()).files();
+        let elsewhere = folder.path().join("cron");
+        let refused = files.check(&guest, &elsewhere).unwrap_err().to_string();
+        assert!(refused.contains(&format!("use a file in {}", files.folder().display())), "{refused}");
+        assert!(files.create(&guest, &elsewhere).is_err() && !elsewhere.exists());
+        assert!(files.create(&guest, &files.folder().join("rx.pcap")).is_ok());
     }
 }

@@ -11,7 +11,7 @@ use nix::unistd::Gid;
 use quiver_compat::terminal::{Event, Session, Settings};
 use quiver_control::Control;
 use quiver_control::protocol::{self, Request, Response};
-use quiver_control::transaction::Author;
+use quiver_control::transaction::{Author, Source};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -20,6 +20,8 @@ use crate::peer::{Peer, Users};
 use crate::places::{Doing, Place, Places, TurnedAway};
 use crate::socket::{self, Socket};
 
+/// The way by which changes come.
+const SOURCE: Source = Source("VPP command line");
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 4096;
 /// As long as there is no reason to be impatient.
@@ -43,11 +45,10 @@ impl Server {
     pub fn bind(listen: &str, group: Option<Gid>, places: &Places, settings: Settings) -> Result<Server, String> {
         let listener = match address(listen) {
             Some(address) => {
-                let refused =
-                    |error: io::Error| format!("--cli-listen {listen}: {error}; choose another address or port");
+                let refused = |error: io::Error| socket::port_refused(&format!("--cli-listen {listen}"), &error);
                 let listener = address.and_then(std::net::TcpListener::bind).map_err(refused)?;
                 listener.set_nonblocking(true).map_err(refused)?;
-                tracing::warn!("whoever reaches {listen} has VPP's command line: telnet asks for no name");
+                tracing::warn!("anyone who reaches {listen} has VPP's command line: telnet has no authentication");
                 Listener::Port(TcpListener::from_std(listener).map_err(refused)?, places.clone())
             }
             None => {
@@ -66,19 +67,19 @@ pub async fn serve(server: Option<Server>, control: &Control) {
     match listener {
         Listener::Path(socket, users) => {
             let client = |stream: UnixStream, place| {
-                let (control, users, settings) = (control.clone(), users.clone(), settings.clone());
-                async move {
-                    let control = control.by(users.author_of(&stream).await);
+                let (own, users, settings) = (control.clone(), users.clone(), settings.clone());
+                control.counted("vppctl", async move {
+                    let control = own.by(users.author_of(&stream).await).through(SOURCE);
                     serve_client(stream, place, control, settings).await;
-                }
+                })
             };
             socket.serve(client, |_, why| turn_away(why)).await;
         }
         Listener::Port(listener, places) => {
             let accept = async || listener.accept().await.map(|accepted| (accepted, Peer::default()));
             let client = |(stream, from): (TcpStream, SocketAddr), place| {
-                let control = control.by(Author::new(&format!("telnet from {from}")));
-                serve_client(stream, place, control, settings.clone())
+                let own = control.by(Author::new(&format!("telnet from {from}")).as_guest()).through(SOURCE);
+                control.counted("vppctl", serve_client(stream, place, own, settings.clone()))
             };
             socket::serve(accept, &places, client, |_, why| turn_away(why)).await;
         }
@@ -208,10 +209,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
         }
     }
 
-    /// Sends what is to be sent.
+    /// Sends what is to be sent, which counts to what waits for clients until it is read.
     async fn flush(&mut self) -> io::Result<()> {
         let output = self.session.take_output();
-        let mut rest = output.as_slice();
+        self.place.holds(output.capacity());
+        let sent = self.write(&output).await;
+        self.place.holds(0);
+        sent
+    }
+
+    async fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             // Patience is for progress: a slow reader of a long answer is served to its end.
             self.place.is(Doing::Reading);

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
 use clap::Args;
-use clap::builder::RangedI64ValueParser;
+use clap::builder::{RangedI64ValueParser, TypedValueParser};
 use quiver_control::Control;
 use quiver_engine::thread;
 use quiver_engine::{Dataplane, Level, Settings, Worker};
@@ -19,31 +19,38 @@ fn buffers() -> RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(64..=1 << 26)
 }
 
+/// Parser of `--workers`. Each worker has a row of every counter, and a ring from every other one.
+fn workers() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u16).range(0..=WORKERS_MAX).map(usize::from)
+}
+
+/// Workers at most; VPP has as many threads.
+const WORKERS_MAX: i64 = 255;
+
 /// Settings of the data plane, fixed while the daemon runs.
 #[derive(Debug, Args)]
 pub struct DataplaneArguments {
-    /// Worker threads, each pinned to a core of its own; 0 is one thread that is not pinned.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    /// Number of worker threads, each pinned to a core. With 0 there is one thread that is not pinned.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = workers())]
     workers: usize,
-    /// The cores of the workers, in order; by default the highest ones, so that core 0 is left to others.
+    /// Cores of the workers, in order. Default: the highest ones, without core 0.
     #[arg(long, value_delimiter = ',', value_name = "CORE,...")]
     cores: Vec<usize>,
-    /// Packet buffers made at start.
+    /// Number of packet buffers at start.
     #[arg(long, default_value_t = Settings::default().buffers, value_name = "N", value_parser = buffers())]
     buffers: u32,
-    /// Packet buffers at most; the pool grows up to it when needed. At least 262144 unless told otherwise.
+    /// Largest number of packet buffers; the pool grows on demand. Default: at least 262144.
     #[arg(long, value_name = "N", value_parser = buffers())]
     buffers_limit: Option<u32>,
-    /// Make all buffers at start in memory that other processes can map: memif interfaces then let their masters read and
-    /// write packets in place. Trust those: they see all packets, whatever interface these come by.
+    /// Allocate all buffers at start in memory that other processes can map, so that memif masters read and write
+    /// packets in place. These processes can see all packets of all interfaces.
     #[arg(long)]
     share_buffers: bool,
-    /// The instruction set of the hot paths: the best that the CPU has, or a lower one.
+    /// Instruction set of the hot paths. Default: the best one that the CPU supports.
     #[arg(long, value_name = "baseline|avx2|avx512")]
     isa: Option<Level>,
-    /// Let workers run before all ordinary threads as soon as packets come (SCHED_RR; needs CAP_SYS_NICE): for low latency
-    /// where other programs keep the cores busy. A worker that is never out of work leaves these, and quiverd's control
-    /// thread, next to nothing of its core.
+    /// Run workers with real-time priority (SCHED_RR; needs CAP_SYS_NICE) for low latency on busy cores. A worker
+    /// that is always busy leaves almost no CPU time to other threads of its core, quiverd's control thread included.
     #[arg(long)]
     realtime: bool,
 }
@@ -89,8 +96,8 @@ pub fn start(control: &Control, arguments: &DataplaneArguments, start: u64) -> R
         && let Err(error) = crate::realtime::prefer(&threads)
     {
         tracing::error!(
-            "--realtime is refused ({error}), so workers run as ordinary threads: give quiverd CAP_SYS_NICE, say by `setcap \
-             cap_sys_nice+ep`, or start it without --realtime"
+            "--realtime is refused ({error}), so workers run as ordinary threads: give quiverd CAP_SYS_NICE, by `AmbientCapabilities=` in its \
+             systemd unit or by `setcap cap_net_admin,cap_net_raw,cap_sys_nice+ep` on its program, or start it without --realtime"
         );
     }
     control.spawn("doorbell", answer(control.clone())?);

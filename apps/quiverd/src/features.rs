@@ -1,7 +1,7 @@
 //! The rooms of this daemon, one line each: the room, and the rooms that must be registered before it, which are those that its
 //! Cargo.toml names. Their order here changes nothing but the numbers of nodes and messages.
 
-use quiver_control::Control;
+use quiver_control::{Control, Pace};
 use std::error::Error;
 
 /// A room, as the daemon registers it.
@@ -95,14 +95,35 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
 ///
 /// # Errors
 /// The error of the first room that cannot be registered, or one that names rooms of which each needs another one first.
-pub fn register_all(control: &Control, mut rooms: Vec<&Room>) -> Result<(), Box<dyn Error>> {
+pub fn register_all(control: &Control, rooms: Vec<&Room>) -> Result<(), Box<dyn Error>> {
+    in_order(rooms)?.into_iter().try_for_each(|room| (room.register)(control))?;
+    quiver_compat::missing::register(control);
+    Ok(())
+}
+
+/// Rooms, each behind those that it needs, else in the order given.
+fn in_order(mut rooms: Vec<&Room>) -> Result<Vec<&Room>, Box<dyn Error>> {
+    let mut order = vec![];
     while !rooms.is_empty() {
         let waits = |room: &Room| room.after.iter().any(|needed| rooms.iter().any(|other| other.name == *needed));
         let Some(next) = rooms.iter().position(|room| !waits(room)) else {
             let names: Vec<_> = rooms.iter().map(|room| room.name).collect();
             return Err(format!("each of these rooms needs another one of them first: {}", names.join(", ")).into());
         };
-        (rooms.remove(next).register)(control)?;
+        order.push(rooms.remove(next));
+    }
+    Ok(order)
+}
+
+/// Registers every room with a control side that stands in for another one, in turns of that one.
+///
+/// # Errors
+/// As [`register_all`].
+pub async fn register_aside(aside: &Control, control: &Control) -> Result<(), Box<dyn Error>> {
+    let mut pace = Pace::in_turns(control);
+    for room in in_order(ROOMS.iter().collect())? {
+        pace.step().await;
+        (room.register)(aside)?;
     }
     Ok(())
 }

@@ -1,16 +1,17 @@
-//! The memory that quiverd allocates from, for `show memory`: what glibc says of it, and what Linux says of its pages.
+//! The memory of quiverd, for `show memory`: the allocator's, as glibc reports it, and all mappings of the process. Free memory returns to
+//! the system.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Result};
+use std::time::Duration;
 
-use quiver_runtime::memory::Heap;
+use quiver_control::Control;
+use quiver_runtime::memory::{Heap, Mapping};
 
 /// Looks at it.
 pub fn read() -> Result<Heap> {
-    // SAFETY: The function takes nothing and gives numbers by value; glibc locks its arenas itself. It may be called at any
-    // time from any thread.
-    let info = unsafe { libc::mallinfo2() };
+    let info = mallinfo2()?;
     let of = |count: usize| count as u64;
     // Linux makes the lines as they are read, and walks through all pages of a mapping for it: none behind the heap is asked
     // for.
@@ -33,6 +34,48 @@ pub fn read() -> Result<Heap> {
     })
 }
 
+/// glibc's account of its memory. The function exists since glibc 2.33, and packages also run with older ones: so it is looked
+/// up, not linked.
+fn mallinfo2() -> Result<libc::mallinfo2> {
+    // SAFETY: The name ends with a zero, and the handle stands for what is loaded.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+    if function.is_null() {
+        return Err(Error::new(ErrorKind::Unsupported, "it takes glibc 2.33 or newer"));
+    }
+    // SAFETY: mallinfo2 of glibc has this type (mallinfo(3)).
+    let function =
+        unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn() -> libc::mallinfo2>(function) };
+    // SAFETY: The function takes nothing and gives numbers by value; glibc locks its arenas itself. It may be called at any
+    // time from any thread.
+    Ok(unsafe { function() })
+}
+
+/// Free memory of the allocator that is not worth being given back.
+const FREE_MAX: usize = 32 << 20;
+/// Period of the check.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Gives memory back to the system that the allocator keeps of what has gone: long answers, many clients, large
+/// configurations. It takes long, so another thread does it.
+pub async fn keep_small(control: Control) {
+    loop {
+        control.sleep(PERIOD).await;
+        match tokio::task::spawn_blocking(give_back).await {
+            Ok(true) => tracing::debug!("memory that was free was given back to the system"),
+            Ok(false) => {}
+            Err(error) => tracing::error!("memory could not be given back: {error}"),
+        }
+    }
+}
+
+/// Gives free memory back, if there is much or glibc cannot tell; whether there was.
+fn give_back() -> bool {
+    let is_much = mallinfo2().map_or(true, |info| info.fordblks > FREE_MAX);
+    // SAFETY: The function takes a number by value, and glibc locks its arenas itself. It changes nothing of what is
+    // allocated. It may be called at any time from any thread.
+    is_much && unsafe { libc::malloc_trim(0) } == 1
+}
+
 /// Where the heap begins, its size, and what of it is in memory, in bytes: proc_pid_smaps(5).
 fn place(smaps: impl Iterator<Item = String>) -> Option<(u64, u64, u64)> {
     let mut lines = smaps.skip_while(|line| !line.ends_with("[heap]"));
@@ -42,6 +85,23 @@ fn place(smaps: impl Iterator<Item = String>) -> Option<(u64, u64, u64)> {
     let resident = lines.find_map(|line| line.strip_prefix("Rss:").map(str::to_owned))?;
     let kilobytes: u64 = resident.trim().strip_suffix(" kB")?.parse().ok()?;
     Some((from, to - from, kilobytes << 10))
+}
+
+/// The mappings of the process.
+pub fn map() -> Result<Vec<Mapping>> {
+    let maps = BufReader::new(File::open("/proc/self/maps")?);
+    Ok(maps.lines().map_while(Result::ok).filter_map(|line| mapping(&line)).collect())
+}
+
+/// A line of proc_pid_maps(5).
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut words = line.split_whitespace();
+    let (from, to) = words.next()?.split_once('-')?;
+    let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+    let access = words.next()?.to_owned();
+    // Offset, device and inode.
+    let name = words.skip(3).collect::<Vec<_>>().join(" ");
+    Some(Mapping { base: from, size: to.checked_sub(from)?, access, name })
 }
 
 #[cfg(test)]
@@ -56,5 +116,34 @@ mod tests {
         let after = read().expect("it can be looked at");
         assert!(after.used >= 64 << 20, "{after:?}");
         drop(large);
+    }
+
+    #[test]
+    fn all_that_is_mapped_is_seen() {
+        let here = all_that_is_mapped_is_seen as *const () as u64;
+        let map = map().expect("it can be looked at");
+        let code = map.iter().find(|mapping| (mapping.base..mapping.base + mapping.size).contains(&here));
+        let code = code.expect("this code is mapped");
+        assert!(code.access.starts_with("r-x") && code.name.starts_with('/'), "{code:?}");
+        assert!(map.iter().any(|mapping| mapping.name == "[heap]"));
+    }
+
+    #[test]
+    fn what_has_gone_is_given_back_though_something_behind_it_stays() {
+        let resident = || {
+            let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says so");
+            line.trim().strip_suffix(" kB").and_then(|size| size.parse::<u64>().ok()).expect("a number") << 10
+        };
+        let before = resident();
+        let mut pieces: Vec<Vec<u8>> = (0..200_000).map(|_| std::hint::black_box(vec![1u8; 1000])).collect();
+        let last = pieces.pop();
+        drop(pieces);
+        let kept = resident();
+        assert!(kept - before > 150 << 20, "the allocator keeps it: {kept} after {before}");
+        assert!(give_back());
+        let after = resident();
+        assert!(kept - after > 150 << 20, "{after} of {kept}");
+        drop(last);
     }
 }

@@ -38,6 +38,9 @@ impl Clock for Host {
     fn date(&self) -> SystemTime {
         SystemTime::now()
     }
+    fn cpu_time(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(quiver_engine::thread::cpu_time()))
+    }
     fn advance(&self, by: Duration) -> bool {
         let ahead = self.0.ahead.get().saturating_add(by);
         if ahead > AHEAD_MAX {

@@ -9,10 +9,11 @@ use std::time::Duration;
 use quiver_compat::startup::{Severity, Source, Startup};
 use quiver_control::Control;
 use quiver_control::cli::{Piece, exec_from, script};
+use quiver_control::files::{self, SCRIPT_MAX};
 use quiver_engine::{Dataplane, Settings};
 use quiverd::features;
 
-use crate::ScriptFiles;
+use crate::outside::ScriptFiles;
 use crate::settings::this_machine;
 
 /// A command that waits for longer waits for something that a rehearsal does not have.
@@ -51,14 +52,14 @@ pub async fn import(startup: &Path, script: Option<&PathBuf>) -> Result<Imported
         refused = rehearse(&control, file, &read(file)?).await;
         list(&mut head, &format!("Commands of {} that were left out, and why", file.display()), &refused);
     }
-    let (configuration, end) = control.commands().run_script(&control, "show configuration").await;
+    let (configuration, end) = control.commands().run_script(&control, "show configuration secrets").await;
     end.map_err(|error| error.to_string())?;
     let has_left = !warnings.is_empty() || !refused.is_empty();
     Ok(Imported { text: format!("{head}\n{configuration}"), has_left })
 }
 
 fn read(file: &Path) -> Result<String, String> {
-    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+    files::read_text(file, SCRIPT_MAX).map_err(|error| error.to_string())
 }
 
 fn list(head: &mut String, title: &str, lines: &[impl std::fmt::Display]) {
@@ -78,8 +79,8 @@ fn rehearsal(workers: usize) -> Result<Control, String> {
     let settings = Settings { workers, buffers: 1000, buffers_limit: 1000, ..Settings::default() };
     control.insert_room(Dataplane::new(settings).map_err(|error| error.to_string())?);
     features::register(&control).map_err(|error| error.to_string())?;
-    exec_from(&control, Rc::new(ScriptFiles));
-    control.objects().rehearse();
+    exec_from(&control, Rc::new(ScriptFiles::default()));
+    control.objects().only_note();
     Ok(control)
 }
 

@@ -1,10 +1,13 @@
-//! Where the log goes.
+//! Where the log goes: standard error, the journal of systemd, a file, or syslog.
+
+mod file;
+mod journal;
+mod message;
+mod syslog;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::net::UnixDatagram;
+use std::io::{self, IsTerminal};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,24 +15,32 @@ use std::time::{Duration, Instant, SystemTime};
 use quiver_runtime::log::{Levels, Line, Lines, SetLevels, Severity};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
 use crate::settings::Settings;
+pub use file::LogFile;
+use message::Whole;
+use syslog::Syslog;
 
-/// The machine's log.
-const SYSLOG: &str = "/dev/log";
-/// Messages of daemons (RFC 5424, section 6.2.1): facility 3, times 8.
-const DAEMON: u8 = 3 << 3;
 /// Lines of one place in the code that may be written at once, where one more is allowed each second.
 const BURST: u32 = 100;
 
-/// Begins to log as the settings say; gives the lines that `show log` shows, and what changes what is logged.
-pub fn begin(settings: &Settings) -> Result<(Lines, SetLevels), String> {
+/// The log, as it has begun.
+pub struct Begun {
+    /// The lines that `show log` shows.
+    pub lines: Lines,
+    /// Changes what is logged.
+    pub levels: SetLevels,
+    /// The file to which it goes, if it goes to one.
+    pub file: Option<Arc<LogFile>>,
+}
+
+/// Begins to log as the settings say.
+pub fn begin(settings: &Settings) -> Result<Begun, String> {
     let standard = settings.log_level.as_deref().unwrap_or("info");
     let told =
         std::env::var("RUST_LOG").ok().filter(|told| settings.log_level.is_none() && told.parse::<Targets>().is_ok());
@@ -42,19 +53,18 @@ pub fn begin(settings: &Settings) -> Result<(Lines, SetLevels), String> {
     let log = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let lines = Lines::default();
     let all = tracing_subscriber::registry().with(filter).with(Limit::default()).with(Kept(lines.clone()));
-    if let Some(path) = &settings.log_file {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(|error| format!("--log-file {}: {error}; name another", path.display()))?;
-        all.with(log.with_ansi(false).with_writer(Arc::new(file))).init();
+    let file = settings.log_file.as_deref().map(LogFile::open).transpose()?.map(Arc::new);
+    if let Some(file) = &file {
+        all.with(log.with_ansi(false).with_writer(file::ToFile(file.clone()))).init();
     } else if settings.daemon {
-        let socket = UnixDatagram::unbound().and_then(|socket| socket.connect(SYSLOG).map(|()| socket));
-        let socket = socket.map_err(|error| format!("{SYSLOG}: {error}; name a file for the log with --log-file"))?;
         let log = log.with_ansi(false).without_time().with_level(false);
-        all.with(log.with_writer(Syslog(Arc::new(socket)))).init();
+        all.with(log.with_writer(Whole(Syslog::connect()?))).init();
+    } else if journal::is_stderr() {
+        all.with(log.with_ansi(false).without_time().with_level(false).with_writer(Whole(journal::Journal))).init();
     } else {
         all.with(log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr)).init();
     }
-    Ok((lines, set))
+    Ok(Begun { lines, levels: set, file })
 }
 
 /// A filter, and what adds to it what is said of single classes.
@@ -173,57 +183,6 @@ impl Visit for Told {
     }
 }
 
-/// The machine's log.
-struct Syslog(Arc<UnixDatagram>);
-
-/// One message.
-struct Message {
-    socket: Arc<UnixDatagram>,
-    text: Vec<u8>,
-}
-
-impl<'a> MakeWriter<'a> for Syslog {
-    type Writer = Message;
-
-    fn make_writer(&'a self) -> Message {
-        self.message(Level::INFO)
-    }
-
-    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> Message {
-        self.message(*metadata.level())
-    }
-}
-
-impl Syslog {
-    fn message(&self, level: Level) -> Message {
-        let severity = match level {
-            Level::ERROR => 3,
-            Level::WARN => 4,
-            Level::INFO => 6,
-            _ => 7,
-        };
-        let head = format!("<{}>quiverd[{}]: ", DAEMON | severity, std::process::id());
-        Message { socket: self.0.clone(), text: head.into_bytes() }
-    }
-}
-
-impl Write for Message {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Message {
-    fn drop(&mut self) {
-        // The log's reader may have gone away.
-        let _ = self.socket.send(self.text.trim_ascii_end());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,22 +244,5 @@ mod tests {
             [None, None, Some(2), None, Some(1), Some(0), None]
         );
         assert!((0..BURST).all(|_| at(1000).is_some()) && at(1000).is_none(), "no more at once than at first");
-    }
-
-    #[test]
-    fn a_message_is_one_datagram_with_its_priority() {
-        let folder = tempfile::tempdir().unwrap();
-        let reader = UnixDatagram::bind(folder.path().join("log")).unwrap();
-        let socket = UnixDatagram::unbound().unwrap();
-        socket.connect(folder.path().join("log")).unwrap();
-        let log = Syslog(Arc::new(socket));
-        let mut message = log.message(Level::WARN);
-        write!(message, "so ").unwrap();
-        writeln!(message, "it is").unwrap();
-        drop(message);
-        let mut text = [0; 100];
-        let length = reader.recv(&mut text).unwrap();
-        let expected = format!("<28>quiverd[{}]: so it is", std::process::id());
-        assert_eq!(String::from_utf8_lossy(&text[..length]), expected);
     }
 }

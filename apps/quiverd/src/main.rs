@@ -1,23 +1,34 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
 mod api;
+mod audit;
 mod background;
+mod budget;
 mod captures;
 mod cli;
+mod configuration;
 mod dataplane;
+mod hangup;
 mod heap;
 mod host;
 mod import;
 mod log;
 mod metrics;
+mod outside;
 #[cfg(test)]
 mod pages;
 mod peer;
+mod permitted;
 mod places;
+mod private;
 mod punts;
 mod realtime;
+#[cfg(test)]
+mod schema;
 mod server;
+mod service;
 mod settings;
+mod signals;
 mod socket;
 mod state;
 mod statistics;
@@ -30,19 +41,24 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use nix::unistd::{Gid, Group};
+use outside::Outside;
 use places::{Places, by_open_files};
+use private::PrivateFolder;
 use quiver_compat::startup::Severity;
 use quiver_compat::trace;
-use quiver_control::cli::{Piece, Scripts, exec_from};
-use quiver_control::transaction::Terms;
-use quiver_control::{Control, LocalFuture, protocol};
+use quiver_control::cli::{Piece, exec_from};
+use quiver_control::files::{self, SCRIPT_MAX};
+use quiver_control::transaction::Source;
+use quiver_control::{Control, protocol};
 use quiverd::features;
+use quiverd::rehearsal::rehearse;
 use server::Server;
 use settings::{Given, SettingsError};
 use socket::Socket;
-use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
+    // Before there are other threads, which take over what this one has. Without, quiverd says later what it was refused.
+    let _ = permitted::take();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let given = match settings::read(&arguments, &settings::this_machine()) {
         Ok(given) => given,
@@ -75,7 +91,7 @@ fn failed(error: &str) -> ExitCode {
 
 /// Says what was given, and runs the daemon on this thread.
 fn begin(given: Given) -> Result<(), String> {
-    let (lines, levels) = log::begin(&given.settings)?;
+    let log = log::begin(&given.settings)?;
     for note in &given.notes {
         match note.severity {
             Severity::Info => tracing::info!("{note}"),
@@ -85,7 +101,7 @@ fn begin(given: Given) -> Result<(), String> {
     if let Some(options) = &given.from_startup {
         tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
     }
-    on_this_thread(run(given, lines, levels))
+    on_this_thread(run(given, log)).inspect_err(|error| service::status(error))
 }
 
 /// Runs the control side, and nothing else, on this thread.
@@ -103,12 +119,9 @@ fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> 
 }
 
 /// Runs the daemon until it is told to stop.
-async fn run(
-    given: Given,
-    lines: quiver_runtime::log::Lines,
-    levels: quiver_runtime::log::SetLevels,
-) -> Result<(), String> {
-    let Given { settings, configuration, .. } = given;
+async fn run(given: Given, log: log::Begun) -> Result<(), String> {
+    let (mut stop, hangups) = signals::catch()?;
+    let Given { settings, file, configuration, .. } = given;
     if let Some(folder) = &settings.runtime_dir {
         let entered = std::fs::create_dir_all(folder).and_then(|()| std::env::set_current_dir(folder));
         entered.map_err(|error| format!("--runtime-dir {}: {error}; name another", folder.display()))?;
@@ -120,22 +133,34 @@ async fn run(
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_neighbor::set_neighbor_defaults(&control, settings.neighbor_defaults());
     quiver_punt::set_unspoken(&control, settings.unspoken);
-    if settings.runtime_dir.is_some() {
-        let folder = std::env::current_dir().map_err(|error| format!("--runtime-dir: {error}; name another"))?;
-        quiver_memif::sockets_in(&control, &folder);
-    }
+    let folders = Folders::of(&settings)?;
+    quiver_memif::sockets_in(&control, &folders.runtime);
     quiver_mld::set_reporting(&control, true);
     quiver_statistics::set(&control, settings.statistics.upkeep());
-    quiver_runtime::show_lines(&control, lines, levels);
-    quiver_runtime::read_memory(&control, Rc::new(heap::read));
-    quiver_runtime::capture_to(&control, Rc::new(captures::Files));
+    quiver_runtime::show_lines(&control, log.lines, log.levels);
+    let memory = quiver_runtime::memory::ReadMemory { heap: Rc::new(heap::read), map: Rc::new(heap::map) };
+    quiver_runtime::read_memory(&control, memory);
+    let (captures, outside) = (PrivateFolder::at(&folders.captures), Outside::default());
+    quiver_runtime::capture_to(&control, Rc::new(captures::Files(captures.clone())));
     quiver_punt::send_by(&control, Rc::new(punts::Datagrams::default()));
-    trace::save_to(&control, Rc::new(traces::Traces));
+    trace::save_to(&control, Rc::new(traces::Traces { folder: captures, outside: outside.clone() }));
     if let Some(messages) = settings.vpp.api_trace {
         trace::start(&control, messages);
     }
-    exec_from(&control, Rc::new(ScriptFiles));
+    exec_from(&control, outside::scripts(&outside));
+    let mut of_guests = settings.files;
+    // Others may have files in a folder that was named, such as /tmp.
+    let are_private = settings.captures.is_none();
+    of_guests.extend(are_private.then(|| folders.captures.clone()));
+    let written: Vec<PathBuf> = of_guests.iter().cloned().chain((!are_private).then_some(folders.captures)).collect();
+    files::confine(&control, of_guests.clone(), written.clone());
+    let sockets = folders.runtime.clone();
+    rehearse(&control, move |aside| {
+        quiver_memif::sockets_in(aside, &sockets);
+        files::confine(aside, of_guests.clone(), written.clone());
+    });
     quiver_plugins::load(&control, &settings.plugin);
+    control.set_object_memory(settings.object_memory.unwrap_or_else(budget::standard));
     control.commands().check()?;
     if let Some(folder) = &settings.write_api {
         return api::write(&control, folder);
@@ -144,19 +169,27 @@ async fn run(
     let is_root = nix::unistd::geteuid().is_root();
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let terminal = settings.vpp.terminal();
-    let own_socket = settings.socket.as_deref();
-    let runtime = || directory("XDG_RUNTIME_DIR");
-    let api_sockets = socket::paths("api.sock", settings.vpp.api_socket, own_socket, is_root, runtime());
-    let stats_sockets = socket::paths("stats.sock", settings.statistics.stats_socket, own_socket, is_root, runtime());
+    // With a place of its own, nothing of the daemon is at VPP's.
+    let has_place = settings.socket.is_some() || settings.runtime_dir.is_some();
+    let places =
+        socket::Standard { own: settings.socket.is_none().then_some(&*folders.runtime), is_vpp: is_root && !has_place };
+    let api_sockets = socket::paths("api.sock", settings.vpp.api_socket, &places);
+    let stats_sockets = socket::paths("stats.sock", settings.statistics.stats_socket, &places);
     let has_state = settings.socket.is_none() && !settings.no_state;
     let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
-    let group = settings.group.as_deref().map(group).transpose()?;
-    let socket = settings.socket.or_else(|| settings.runtime_dir.is_some().then(|| PathBuf::from("quiver.sock")));
-    let path = protocol::socket_path(socket, is_root, directory("XDG_RUNTIME_DIR"));
+    let group = settings.group.as_deref().map(|name| group_named("--group", name)).transpose()?;
+    let viewers = settings.viewers.as_deref().map(|name| group_named("--viewers", name)).transpose()?;
+    let standard = match settings.runtime_dir.is_some() {
+        true => "quiver.sock",
+        false => "cli.sock",
+    };
+    let path = settings.socket.unwrap_or_else(|| folders.runtime.join(standard));
     // One process's clients at all of these together leave room for others.
     let places = Places::new(by_open_files());
     let socket = Socket::bind(&path, group, &places).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
+    let viewers = viewers.map(|group| Socket::bind(&protocol::viewers_path(&path), Some(group), &places));
+    let viewers = viewers.transpose().map_err(|error| error.to_string())?.map(Server::for_viewers);
     // Who finds the API's socket expects the statistics to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
     let programs = match &settings.punt_socket {
@@ -173,56 +206,118 @@ async fn run(
     let (server, api) = (Server::new(socket), api::Servers::bind(&api_sockets, group, &places)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
+    control.spawn("memory", heap::keep_small(control.clone()));
     if let Some(to) = settings.statistics.otlp {
         control.spawn("metrics", metrics::report(control.clone(), to, settings.statistics.otlp_interval));
     }
     match &state {
         Some(path) => {
             let folder = state::Folder::open(path).map_err(|error| error.to_string())?;
+            control.set_identity(folder.identity().map_err(|error| error.to_string())?);
             control.open_history(Rc::new(folder)).await.map_err(|error| error.to_string())?;
         }
-        None => tracing::info!("the history of the configuration ends with this daemon: --state says where to keep it"),
-    }
-    match configuration {
-        Some((name, text)) => {
-            // Its mistakes are told all at once.
-            control.apply(&name, &text, Terms::default()).await.map_err(|error| error.to_string())?;
+        None => {
+            tracing::info!("the history of the configuration ends with this daemon: --state says where to keep it");
+            control.set_identity(state::draw_identity().map_err(|error| format!("no number can be drawn: {error}"))?);
         }
-        None => resume(&control).await,
     }
-    if let Some(file) = &settings.exec {
-        exec(&control, file, settings.exec_all).await?;
+    let audit = settings.audit.or_else(|| Some(state?.join("audit.log"))).map(|path| audit::AuditLog::open(&path));
+    let audit = audit.transpose()?.map(Rc::new);
+    if let Some(audit) = &audit {
+        control.audit_to(audit.clone());
     }
-    let _pid_file = settings.pid_file.map(PidFile::write).transpose()?;
-
-    let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
-    if settings.daemon {
-        background::serves()?;
-    }
+    let serving = async {
+        let start = async {
+            let started = configuration::start(&control, file.as_ref(), configuration.as_deref()).await?;
+            drop(configuration);
+            if let Some(file) = &settings.exec {
+                exec(&control.through(Source("startup script")), file, settings.exec_all).await?;
+            }
+            Ok::<String, String>(started)
+        };
+        let started = tokio::select! {
+            biased;
+            never = service::loading(&control) => match never {},
+            started = start => started?,
+        };
+        let _pid_file = settings.pid_file.map(PidFile::write).transpose()?;
+        if settings.daemon {
+            background::serves()?;
+        }
+        service::ready(&started);
+        control.spawn("watchdog", service::answer_watchdog(control.clone()));
+        let serve = async {
+            tokio::select! {
+                () = server.serve(&control) => {}
+                () = serve_viewers(viewers, &control) => {}
+                () = api.serve(&control) => {}
+                () = statistics.serve(&control) => {}
+                () = cli::serve(cli, &control) => {}
+                () = endpoint.serve(&control) => {}
+                () = punts::serve(programs, &control) => {}
+                () = hangup::answer(control.clone(), hangups, log.file, audit.clone(), file) => {}
+            }
+        };
+        control.counted("sockets", serve).await;
+        Ok::<(), String>(())
+    };
     tokio::select! {
-        () = server.serve(&control) => {}
-        () = api.serve(&control) => {}
-        () = statistics.serve(&control) => {}
-        () = cli::serve(cli, &control) => {}
-        () = endpoint.serve(&control) => {}
-        () = punts::serve(programs, &control) => {}
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        biased;
+        () = stop.asked() => {}
+        served = serving => served?,
     }
+    service::stopping();
     if let Some(by) = control.unsaved_by() {
         tracing::warn!("changes by commands of {by} were never saved, and are lost");
     }
     tracing::info!("stopping");
     threads.stop(&control);
+    audit.inspect(|audit| audit.finish());
     Ok(())
 }
 
+/// Serves viewers, if there is a socket for them; without one it waits.
+async fn serve_viewers(server: Option<Server>, control: &Control) {
+    match server {
+        Some(server) => server.serve(control).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Where the daemon's sockets and files are.
+struct Folders {
+    /// Of its sockets.
+    runtime: PathBuf,
+    /// Of what it writes for its clients.
+    captures: PathBuf,
+}
+
+impl Folders {
+    /// With --runtime-dir, where everything that has no path of its own is below it; quiverd runs there by now.
+    fn of(settings: &settings::Settings) -> Result<Folders, String> {
+        let refused = |error| format!("--runtime-dir: {error}; name another");
+        let here = || std::env::current_dir().map_err(refused);
+        let standard = || {
+            let is_root = nix::unistd::geteuid().is_root();
+            let socket = protocol::socket_path(None, is_root, std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
+            socket.parent().unwrap_or(Path::new("/")).to_owned()
+        };
+        let runtime = if settings.runtime_dir.is_some() { here()? } else { standard() };
+        let beside = settings.socket.as_deref().filter(|_| settings.runtime_dir.is_none()).and_then(Path::parent);
+        let captures = match &settings.captures {
+            Some(folder) => folder.clone(),
+            None => beside.unwrap_or(&runtime).join("captures"),
+        };
+        Ok(Folders { captures: here()?.join(captures), runtime })
+    }
+}
+
 /// A group of this machine.
-fn group(name: &str) -> Result<Gid, String> {
-    let found = Group::from_name(name).map_err(|error| format!("--group {name}: {error}"))?;
+fn group_named(option: &str, name: &str) -> Result<Gid, String> {
+    let found = Group::from_name(name).map_err(|error| format!("{option} {name}: {error}"))?;
     let numbered = || name.parse().ok().map(Gid::from_raw);
     let group = found.map(|group| group.gid).or_else(numbered);
-    group.ok_or_else(|| format!("--group {name}: there is no such group: `groupadd {name}` adds it, or name another"))
+    group.ok_or_else(|| format!("{option} {name}: there is no such group: `groupadd {name}` adds it, or name another"))
 }
 
 /// A file with the process id, removed with this.
@@ -244,37 +339,15 @@ impl Drop for PidFile {
     }
 }
 
-/// Starts with the saved configuration. One that does not fit this machine any more must not keep its operators out.
-async fn resume(control: &Control) {
-    match control.resume().await {
-        Ok(Some(version)) => tracing::info!("started with version {} ({})", version.number, version.what),
-        Ok(None) => {}
-        Err(error) => tracing::error!(
-            "the saved configuration does not run, so quiverd runs without any: {error}; mend what it says, then: \
-            quiver rollback 0"
-        ),
-    }
-}
-
-/// The scripts of `exec` are files of this machine.
-struct ScriptFiles;
-
-impl Scripts for ScriptFiles {
-    fn read(&self, path: &Path) -> LocalFuture<std::io::Result<String>> {
-        let path = path.to_owned();
-        state::aside(move || std::fs::read_to_string(path))
-    }
-}
-
 /// Runs the commands of a file; the first that is refused ends it, unless all are to be tried.
 async fn exec(control: &Control, file: &Path, all: bool) -> Result<(), String> {
-    let text = match std::fs::read_to_string(file) {
+    let text = match files::read_text(file, SCRIPT_MAX) {
         Ok(text) => text,
         Err(error) if all => {
-            tracing::error!("{}: {error}", file.display());
+            tracing::error!("{error}");
             return Ok(());
         }
-        Err(error) => return Err(format!("{}: {error}", file.display())),
+        Err(error) => return Err(error.to_string()),
     };
     for Piece { line, text, .. } in quiver_control::cli::script(&text) {
         if let (_, Err(error)) = control.commands().run_script(control, &text).await {
@@ -286,8 +359,4 @@ async fn exec(control: &Control, file: &Path, all: bool) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn stop_signal(kind: SignalKind) -> Result<tokio::signal::unix::Signal, String> {
-    signal(kind).map_err(|error| format!("signals cannot be received: {error}"))
 }

@@ -1,9 +1,10 @@
 //! Metrics for others: an HTTP endpoint that Prometheus scrapes, and reports to a collector of OpenTelemetry's. Both say
 //! what the statistics segment says at that moment.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http_body_util::Full;
@@ -13,12 +14,14 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use quiver_control::Control;
-use quiver_statistics::metrics::metrics;
+use quiver_statistics::metrics::{Metric, metrics};
 use quiver_statistics::{otlp, prometheus};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-/// Clients that are served at a time; others wait.
+/// Clients that are served at a time. One more takes the place of the one that has had its place for longest: who asks at once
+/// is answered, however many have connected and do not.
 const CLIENTS_MAX: usize = 16;
 /// How long a client, or a collector, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,7 +33,7 @@ impl Endpoint {
     /// Listens there, if anywhere.
     pub async fn bind(address: Option<SocketAddr>) -> Result<Endpoint, String> {
         let Some(address) = address else { return Ok(Endpoint(None)) };
-        let refused = |error| format!("--metrics {address}: {error}; choose another address or port");
+        let refused = |error: io::Error| crate::socket::port_refused(&format!("--metrics {address}"), &error);
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let at = listener.local_addr().map_err(refused)?;
         tracing::info!("serving metrics at http://{at}/metrics");
@@ -40,41 +43,54 @@ impl Endpoint {
     /// Serves clients for ever.
     pub async fn serve(self, control: &Control) {
         let Some(listener) = self.0 else { return std::future::pending().await };
-        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
-        loop {
-            // It is never closed, so there is a place sooner or later.
-            let Ok(place) = places.clone().acquire_owned().await else { return };
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let control = control.clone();
-                    tokio::task::spawn_local(async move {
-                        answer(stream, &control).await;
-                        drop(place);
-                    });
+        serve(async || listener.accept().await.map(|(stream, _)| stream), control).await;
+    }
+}
+
+/// Serves clients for ever.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    accept: impl AsyncFn() -> io::Result<S>,
+    control: &Control,
+) {
+    let mut clients: VecDeque<AbortHandle> = VecDeque::with_capacity(CLIENTS_MAX);
+    loop {
+        match accept().await {
+            Ok(stream) => {
+                clients.retain(|client| !client.is_finished());
+                if clients.len() == CLIENTS_MAX
+                    && let Some(eldest) = clients.pop_front()
+                {
+                    eldest.abort();
                 }
-                Err(error) => {
-                    // Out of file descriptors, most likely.
-                    tracing::warn!("a client of the metrics could not be accepted: {error}");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+                let own = control.clone();
+                let client = control.counted("metrics-client", async move { answer(stream, &own).await });
+                let client = tokio::task::spawn_local(client);
+                clients.push_back(client.abort_handle());
+                // It is served before the next one is let in.
+                tokio::task::yield_now().await;
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely.
+                tracing::warn!("a client of the metrics could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
 /// Answers one request; what the client does wrong is its own affair.
-async fn answer(stream: TcpStream, control: &Control) {
-    let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(respond(&request, control)));
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, control: &Control) {
+    let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(respond(&request, control).await));
     let connection =
         hyper::server::conn::http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
     let _ = tokio::time::timeout(PATIENCE, connection).await;
 }
 
-fn respond(request: &Request<Incoming>, control: &Control) -> Response<Full<Bytes>> {
+async fn respond(request: &Request<Incoming>, control: &Control) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
-            *response.body_mut() = Full::from(prometheus::text(metrics(control)));
+            *response.body_mut() = Full::from(made(control, prometheus::text).await);
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(prometheus::CONTENT_TYPE));
         }
         (_, "/metrics") => {
@@ -87,6 +103,17 @@ fn respond(request: &Request<Incoming>, control: &Control) -> Response<Full<Byte
         }
     }
     response
+}
+
+/// Formats the current metrics by `text`, on a thread of its own: with many interfaces it takes long.
+async fn made(control: &Control, text: impl FnOnce(Vec<Metric>) -> String + Send + 'static) -> String {
+    quiver_statistics::refresh_in_turns(control).await;
+    let segment = quiver_statistics::segment(control);
+    let made = tokio::task::spawn_blocking(move || text(metrics(&segment))).await;
+    made.unwrap_or_else(|error| {
+        tracing::error!("the metrics could not be made: {error}");
+        String::new()
+    })
 }
 
 /// A collector: where it is, and what to ask for there.
@@ -123,8 +150,9 @@ pub async fn report(control: Control, to: Collector, every: Duration) {
     let mut works = true;
     loop {
         control.sleep(every).await;
-        let body = otlp::request(&metrics(&control), started, nanoseconds(control.date()));
-        let result = match tokio::time::timeout(PATIENCE, send(&to, body.to_string())).await {
+        let now = nanoseconds(control.date());
+        let body = made(&control, move |metrics| otlp::request(&metrics, started, now).to_string()).await;
+        let result = match tokio::time::timeout(PATIENCE, send(&to, body)).await {
             Ok(result) => result,
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
         };
@@ -155,20 +183,27 @@ async fn send(to: &Collector, body: String) -> Result<(), String> {
 }
 
 #[cfg(test)]
+mod dashboard;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use quiver_engine::{Dataplane, Settings};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::mpsc;
 
+    fn control() -> Control {
+        let control = crate::host::control();
+        control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).unwrap());
+        let Ok(()) = quiver_statistics::register(&control);
+        quiver_interface::register(&control).unwrap();
+        control
+    }
+
     fn with_daemon<F: Future<Output = ()>>(test: impl FnOnce(Control) -> F) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
-            let control = crate::host::control();
-            control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).unwrap());
-            let Ok(()) = quiver_statistics::register(&control);
-            quiver_interface::register(&control).unwrap();
-            test(control).await;
+            test(control()).await;
         });
     }
 
@@ -211,6 +246,47 @@ mod tests {
                 () = asking => {}
             }
         });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_that_never_end_their_request_keep_nobody_out() {
+        let control = control();
+        let (connect, connected) = mpsc::unbounded_channel();
+        let connected = tokio::sync::Mutex::new(connected);
+        let accept = async || match connected.lock().await.recv().await {
+            Some(stream) => Ok(stream),
+            None => std::future::pending().await,
+        };
+        let asking = async {
+            let client = async |request: &str| {
+                let (mut stream, theirs) = tokio::io::duplex(1 << 20);
+                connect.send(theirs).unwrap();
+                stream.write_all(request.as_bytes()).await.unwrap();
+                stream
+            };
+            let mut silent = vec![];
+            for _ in 0..145 {
+                silent.push(client("GET /metrics HTTP/1.1\r\nHost: x\r\n").await);
+            }
+            let begin = control.now();
+            let mut answer = vec![];
+            let _ = client("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.read_to_end(&mut answer).await;
+            assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", String::from_utf8_lossy(&answer));
+            assert_eq!(control.now(), begin, "it waited for those that say nothing");
+            // Those that still have a place lose it.
+            for mut stream in silent {
+                let _ = stream.read_to_end(&mut vec![]).await;
+            }
+            assert_eq!(control.now().since(begin), PATIENCE);
+        };
+        let tasks = tokio::task::LocalSet::new();
+        let all = tasks.run_until(async {
+            tokio::select! {
+                () = serve(accept, &control) => {}
+                () = asking => {}
+            }
+        });
+        all.await;
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use quiver_compat::definition::Definition;
-use quiver_compat::startup::known::{Fate, SETTINGS, Setting};
+use quiver_compat::missing::{MISSING, Missing};
+use quiver_compat::startup::known::{Disposition, SETTINGS, Setting};
 use quiver_compat::{Api, Release, awaiting};
 use quiver_control::{Control, docs};
 use quiver_engine::{Dataplane, Settings, To};
@@ -64,8 +65,9 @@ fn graph(control: &Control) -> String {
 fn api(control: &Control) -> String {
     let api = control.room::<Api>();
     let mut text =
-        "# VPP's messages\n\nWhat clients of VPP's binary API can ask of this daemon. Names, fields and checksums \
-        are those of VPP 26.10; `quiverd --write-api FOLDER` writes the definitions that clients load.\n"
+        "# VPP's messages\n\nThis page lists the messages of VPP's binary API that quiverd answers. Names, fields and checksums \
+        are those of VPP 26.10; `quiverd --write-api FOLDER` writes the definitions that clients load. Generated from the \
+        sources.\n"
             .to_owned();
     let known: BTreeMap<&str, &Definition> =
         api.messages().map(|(definition, _)| (definition.name.as_str(), definition)).collect();
@@ -76,14 +78,14 @@ fn api(control: &Control) -> String {
         place.push(row.name);
     }
     for (file, (answered, _)) in files.iter().filter(|(_, (answered, _))| !answered.is_empty()) {
-        let _ = writeln!(text, "\n## {file}.api\n\n| message | |\n|---|---|");
+        let _ = writeln!(text, "\n## {file}.api\n\n| message | description |\n|---|---|");
         for name in answered {
             let _ = writeln!(text, "| `{name}` | {} |", known[name].text);
         }
     }
     text.push_str(
-        "\n## Not there yet\n\nClients find these, too, but a request is answered by \"unimplemented\", a dump by \
-        nothing.\n\n| file | messages |\n|---|---|\n",
+        "\n## Not implemented yet\n\nquiverd knows these messages, so that clients start, but answers a request with \
+        \"unimplemented\" and a dump with an empty list.\n\n| file | messages |\n|---|---|\n",
     );
     for (file, (_, waiting)) in files.iter().filter(|(_, (_, waiting))| !waiting.is_empty()) {
         let names: Vec<_> = waiting.iter().map(|name| format!("`{name}`")).collect();
@@ -92,18 +94,30 @@ fn api(control: &Control) -> String {
     text
 }
 
-/// What becomes of the settings of VPP's startup.conf.
+/// The settings of VPP's startup.conf, and the options of quiverd that they become.
 fn startup() -> String {
-    let mut text = "| section | setting | becomes | as in | which is |\n|---|---|---|---|---|\n".to_owned();
-    for Setting { section, form, fate } in SETTINGS {
+    let mut text = "| section | setting | meaning | example | option of quiverd |\n|---|---|---|---|---|\n".to_owned();
+    for Setting { section, form, disposition } in SETTINGS {
         let form = if form.is_empty() { "all of it".to_owned() } else { format!("`{}`", form.replace('|', "\\|")) };
         let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
-        let row = match fate {
-            Fate::Used { becomes, example, gives, .. } => format!("{becomes} | {} | {}", code(example), code(gives)),
-            Fate::Pointless(why) => format!("*without meaning:* {why} | |"),
-            Fate::Missing(what) => format!("*not there yet:* {what} | |"),
+        let row = match disposition {
+            Disposition::Used { becomes, example, gives, .. } => {
+                format!("{becomes} | {} | {}", code(example), code(gives))
+            }
+            Disposition::Pointless(why) => format!("*without meaning:* {why} | |"),
+            Disposition::Missing(what) => format!("*not there yet:* {what} | |"),
         };
         let _ = writeln!(text, "| {section} | {form} | {row} |");
+    }
+    text
+}
+
+/// The features of VPP that are missing, and how their commands begin.
+fn missing() -> String {
+    let mut text = "| feature | commands that begin with |\n|---|---|\n".to_owned();
+    for Missing { feature, commands } in MISSING {
+        let commands: Vec<_> = commands.iter().map(|words| format!("`{words}`")).collect();
+        let _ = writeln!(text, "| {feature} | {} |", commands.join(", "));
     }
     text
 }
@@ -135,7 +149,7 @@ fn check(file: &str, marks: Option<(&str, &str)>, expected: &str) {
 }
 
 /// Calls `test` with the control side of a daemon.
-async fn with_control(test: impl FnOnce(&Control)) {
+pub(crate) async fn with_control(test: impl FnOnce(&Control)) {
     with_rooms(crate::features::ROOMS.iter().collect(), test).await;
 }
 
@@ -209,6 +223,21 @@ fn rooms_come_after_those_that_their_cargo_toml_names() {
     }
 }
 
+#[test]
+fn the_manual_is_that_of_these_options() {
+    quiver_manual::check(&<crate::settings::Settings as clap::CommandFactory>::command(), "quiverd", "8");
+}
+
+#[tokio::test]
+async fn what_is_missing_has_no_commands() {
+    with_control(|control| {
+        for words in MISSING.iter().flat_map(|missing| missing.commands) {
+            assert!(!control.commands().begins(control, words), "{words}: some command begins so");
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn pages_are_what_this_daemon_has() {
     with_control(check_all).await;
@@ -221,5 +250,6 @@ fn check_all(control: &Control) {
     check("docs/schema.json", None, &format!("{schema}\n"));
     check("docs/api.md", None, &api(control));
     check("docs/migration.md", Some(("<!-- startup.conf -->", "<!-- /startup.conf -->")), &startup());
-    check("README.md", Some(("<!-- graph -->", "<!-- /graph -->")), &graph(control));
+    check("docs/migration.md", Some(("<!-- missing -->", "<!-- /missing -->")), &missing());
+    check("docs/graph.md", Some(("<!-- graph -->", "<!-- /graph -->")), &graph(control));
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-use nix::unistd::{Uid, User};
+use nix::unistd::{Uid, User, geteuid};
 use quiver_control::transaction::Author;
 use tokio::net::UnixStream;
 
@@ -37,6 +37,11 @@ impl fmt::Display for Peer {
     }
 }
 
+/// The author that a user is: those who are neither root nor quiverd's own user have fewer rights than quiverd.
+fn with_rights(author: Author, uid: u32) -> Author {
+    if uid == 0 || uid == geteuid().as_raw() { author } else { author.as_guest() }
+}
+
 /// The names of users that were met.
 #[derive(Default)]
 pub struct Users(RefCell<HashMap<u32, Author>>);
@@ -44,7 +49,7 @@ pub struct Users(RefCell<HashMap<u32, Author>>);
 impl Users {
     /// The user at the other end, by the credentials that the kernel vouches for.
     pub async fn author_of(&self, stream: &UnixStream) -> Author {
-        let Ok(credentials) = stream.peer_cred() else { return Author::new("unknown") };
+        let Ok(credentials) = stream.peer_cred() else { return Author::new("unknown").as_guest() };
         let uid = credentials.uid();
         if let Some(author) = self.0.borrow().get(&uid) {
             return author.clone();
@@ -52,8 +57,20 @@ impl Users {
         // The list of users may be on another machine: nobody waits for it but this client.
         let found = tokio::task::spawn_blocking(move || User::from_uid(Uid::from_raw(uid))).await;
         let name = found.ok().and_then(Result::ok).flatten().map_or_else(|| format!("uid {uid}"), |user| user.name);
-        let author = Author::new(&name);
+        let author = with_rights(Author::new(&name).with_uid(uid), uid);
         self.0.borrow_mut().insert(uid, author.clone());
         author
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_root_and_our_own_user_have_our_rights() {
+        let own = geteuid().as_raw();
+        let is_guest = |uid| with_rights(Author::new("x"), uid).is_guest();
+        assert_eq!([0, own, own + 1].map(is_guest), [false, false, true]);
     }
 }

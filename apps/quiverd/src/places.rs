@@ -167,6 +167,12 @@ impl Places {
         Ok(place)
     }
 
+    /// Bytes of all clients that wait now.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.0.bytes.get()
+    }
+
     /// Tells the client to go that can best be spared, if one does nothing or does not read.
     pub fn evict(&self) {
         self.0.make_room(None);

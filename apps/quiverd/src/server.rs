@@ -4,9 +4,10 @@
 //! reader are bounded; a client that is slow or hangs makes only itself wait, and one that does nothing gives up its
 //! place when another needs it.
 //!
-//! - [`client`]: one client, from its first byte to its last.
+//! - [`client`]: one client, from its first byte to its last. `line`: a response as a line.
 
 mod client;
+mod line;
 
 use std::rc::Rc;
 
@@ -18,22 +19,33 @@ use crate::peer::Users;
 use crate::places::TurnedAway;
 use crate::socket::Socket;
 use client::Client;
+use line::line_of;
 
 /// The command socket.
 pub struct Server {
     socket: Socket,
     users: Rc<Users>,
+    /// Whether its clients may only look.
+    is_for_viewers: bool,
 }
 
 impl Server {
     /// Commands are served at this socket.
     pub fn new(socket: Socket) -> Server {
-        Server { socket, users: Rc::default() }
+        Server { socket, users: Rc::default(), is_for_viewers: false }
+    }
+
+    /// The same, whose clients may only look.
+    pub fn for_viewers(socket: Socket) -> Server {
+        Server { is_for_viewers: true, ..Server::new(socket) }
     }
 
     /// Serves clients for ever.
     pub async fn serve(&self, control: &Control) {
-        let client = |stream, place| Client::new(stream, place).serve(control.clone(), self.users.clone());
+        let client = |stream, place| {
+            let client = Client::new(stream, place);
+            control.counted("client", client.serve(control.clone(), self.users.clone(), self.is_for_viewers))
+        };
         self.socket.serve(client, turn_away).await;
     }
 }
@@ -45,13 +57,6 @@ fn turn_away(stream: &UnixStream, why: &TurnedAway) {
     );
     // One line fits the empty socket buffer; a client for whom it does not is not worth waiting for.
     let _ = stream.try_write(&line_of(&Response::Error(Refusal::because(Reason::Crowded, what))));
-}
-
-fn line_of(response: &Response) -> Vec<u8> {
-    // Responses are strings, numbers and JSON values: they cannot fail to be written.
-    let mut line = serde_json::to_vec(response).unwrap_or_default();
-    line.push(b'\n');
-    line
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
 use quiver_compat::terminal;
+use quiver_control::files::FileError;
 use quiver_control::object::Scalar;
 use quiver_ip::{LinkLayerBroadcast, NoRoute, TableDefaults};
 use quiver_neighbor::{NeighborDefaults, Strangers, Unresolved};
 use quiver_punt::Unspoken;
 
 use crate::api::ApiSocket;
+use crate::configuration::ConfigFile;
 use crate::dataplane::DataplaneArguments;
 use crate::statistics::StatisticsArguments;
 
@@ -26,93 +28,120 @@ const VERSION: &str = match cfg!(debug_assertions) {
 #[derive(Debug, Parser)]
 #[command(version = VERSION, args_override_self = true)]
 pub struct Settings {
-    /// The command socket; by default quiver.sock in --runtime-dir, else /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR
-    /// where not root.
+    /// Path of the command socket. Default: quiver.sock in --runtime-dir, else /run/quiver/cli.sock, or below
+    /// $XDG_RUNTIME_DIR if not root.
     #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// The folder of the configuration's history, whose newest version quiverd starts with; by default /var/lib/quiver,
-    /// or below $XDG_STATE_HOME where not root. With a socket of its own, quiverd keeps none unless told where.
+    /// Folder of the configuration history; quiverd starts with its newest version. Default: /var/lib/quiver, or
+    /// below $XDG_STATE_HOME if not root. With --socket there is no default, and no history without this option.
     #[arg(long, value_name = "FOLDER", overrides_with = "no_state")]
     pub state: Option<PathBuf>,
     /// Start without the saved configuration, and keep no history.
     #[arg(long, overrides_with = "state")]
     pub no_state: bool,
-    /// A configuration file to start with instead of the saved configuration, as `quiver save` writes one; or a startup.conf
-    /// of VPP's, which is told by its content.
+    /// Append each change of the configuration to a file, as a line of JSON: time, author, source and difference. Default:
+    /// audit.log in the folder of --state. Its mode is 0600. At 64 MB it is renamed to FILE.1, replacing the previous one;
+    /// SIGHUP opens it anew.
+    #[arg(long, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+    /// Configuration file to start with instead of the saved configuration, as written by `quiver save`, or a
+    /// startup.conf of VPP. The content tells which. SIGHUP reads a configuration file again and applies it if it has
+    /// changed; one that is refused changes nothing. The saved configuration and a startup.conf are not read again.
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A file of commands, run in order at start; `#` begins a comment.
+    /// File of commands to run at start; `#` begins a comment.
     #[arg(long, value_name = "FILE")]
     pub exec: Option<PathBuf>,
-    /// Log commands of that file that are refused, and go on, instead of ending.
+    /// Continue after a failed command of the --exec file, and log it.
     #[arg(long)]
     pub exec_all: bool,
-    /// Write the definitions of the binary API's messages, from which clients learn them, as `.api.json` files into a folder,
-    /// and end.
+    /// Write the definitions of the binary API's messages for clients as `.api.json` files into a folder, and exit.
     #[arg(long, value_name = "FOLDER")]
     pub write_api: Option<PathBuf>,
-    /// Print what a startup.conf of VPP's says as options of quiverd and a configuration file, with what the commands of SCRIPT
-    /// lead to, by default those of its `exec`; and end, with status 2 if something had to be left out. Touches nothing.
+    /// Convert a startup.conf of VPP, and the commands of SCRIPT or of its `exec`, into options of quiverd and a
+    /// configuration file; print them and exit. The status is 2 if something was left out. Nothing is changed.
     #[arg(long, value_names = ["STARTUP.CONF", "SCRIPT"], num_args = 1..=2)]
     pub import: Vec<PathBuf>,
-    /// A plugin, or a folder whose `.so` files are; may be given several times.
+    /// Plugin to load, or a folder with `.so` files; may be repeated.
     #[arg(long, value_name = "PATH")]
     pub plugin: Vec<PathBuf>,
-    /// The folder in which quiverd runs, made if it is not there: paths that do not begin with / are below it.
+    /// Runtime folder, created if missing: base of relative paths, and default folder of sockets and captures.
     #[arg(long, value_name = "FOLDER")]
     pub runtime_dir: Option<PathBuf>,
-    /// Go to the background as soon as everything is served.
+    /// Folder of captures and API traces that are named without a path, created if missing. Default: captures in
+    /// --runtime-dir, else beside the command socket. Its files are readable by quiverd's user only.
+    #[arg(long, value_name = "FOLDER")]
+    pub captures: Option<PathBuf>,
+    /// Folder whose files clients may name that are neither root nor quiverd's user; may be repeated. These clients
+    /// may also name files that every user can read.
+    #[arg(long, value_name = "FOLDER")]
+    pub files: Vec<PathBuf>,
+    /// Go to the background once all sockets are served.
     #[arg(long)]
     pub daemon: bool,
-    /// A file for the process id, which is there while quiverd runs.
+    /// File for the process id; it exists while quiverd runs.
     #[arg(long, value_name = "FILE")]
     pub pid_file: Option<PathBuf>,
-    /// Append the log to a file; by default it goes to standard error, and from the background to syslog.
+    /// Append the log to a file, which SIGHUP opens anew. Default: standard error, with priorities if that is systemd's
+    /// journal, or syslog in the background.
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
-    /// What is logged; RUST_LOG can say it for single parts.
+    /// Log level; RUST_LOG sets it for single modules.
     #[arg(long, value_name = "error|warn|info|debug|trace|off")]
     pub log_level: Option<String>,
-    /// The group that may use the sockets; by default that of quiverd.
+    /// Group that may use the sockets. Default: quiverd's group.
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// What becomes of packets for which there is no route, in IP tables that do not say so: their senders are told, or, as
-    /// of VPP, not.
+    /// Group with read-only access: its members may run `show` commands on viewer.sock beside the command socket.
+    #[arg(long, value_name = "GROUP")]
+    pub viewers: Option<String>,
+    /// Default action of IP tables for packets without a route: report them to their sender by ICMP, or drop them
+    /// silently as VPP does.
     #[arg(long, value_name = "unreachable|drop", default_value_t = NoRoute::Unreachable, value_parser = no_route)]
     pub no_route: NoRoute,
-    /// What becomes of packets for one host that came in frames for many, in IP tables that do not say so: they vanish, or, as
-    /// of VPP, are forwarded.
+    /// Default action of IP tables for unicast packets in link-layer broadcasts: drop them, or forward them as VPP
+    /// does.
     #[arg(long, value_name = "drop|forward", default_value_t = LinkLayerBroadcast::Drop, value_parser = link_layer_broadcast)]
     pub link_layer_broadcast: LinkLayerBroadcast,
-    /// Do not announce addresses by ARP when they come to a link or their link comes up, as VPP does not.
+    /// Send no gratuitous ARP when an address is added or its link comes up, as VPP does.
     #[arg(long)]
     pub no_announcements: bool,
-    /// What becomes of packets for neighbours that are not known yet, where the neighbours' settings do not say so: they wait,
-    /// or, as of VPP, vanish, and each has the neighbour asked for.
+    /// Default action for packets to unresolved neighbors: queue them, or drop them as VPP does. Either way the
+    /// neighbor is resolved.
     #[arg(long, value_name = "queue|drop", default_value_t = Unresolved::Queue, value_parser = unresolved)]
     pub unresolved: Unresolved,
-    /// What becomes of questions about our addresses by those who do not belong on the link, where the neighbours' settings do
-    /// not say so: they are answered, or, as of VPP, ignored.
+    /// Default action for ARP requests and neighbor solicitations from senders outside of the link's subnet: answer
+    /// them, or ignore them as VPP does.
     #[arg(long, value_name = "answer|ignore", default_value_t = Strangers::Answer, value_parser = strangers)]
     pub strangers: Strangers,
-    /// What becomes of packets for us of protocols that nobody speaks: their senders are told, or, as of VPP, they are punted.
+    /// Action for local packets of unsupported protocols and ports: report them to their sender by ICMP, or punt them
+    /// as VPP does.
     #[arg(long, value_name = "tell|punt", default_value_t = Unspoken::Tell, value_parser = unspoken)]
     pub unspoken: Unspoken,
-    /// A datagram socket by which programs send packets, each behind eight bytes: the number of an interface and an action.
+    /// Datagram socket by which programs send packets, each with an 8-byte header: interface index and action.
     #[arg(long, value_name = "PATH")]
     pub punt_socket: Option<PathBuf>,
-    /// What VPP's clients use.
+    /// Memory budget of configured objects in bytes, such as 4G. Default: three quarters of the memory that is available at
+    /// start. `show object memory` shows its use.
+    #[arg(long, value_name = "BYTES", value_parser = object_memory)]
+    pub object_memory: Option<u64>,
+    /// Options for VPP's clients.
     #[command(flatten)]
     pub vpp: VppArguments,
-    /// The data plane.
+    /// Options of the data plane.
     #[command(flatten)]
     pub dataplane: DataplaneArguments,
-    /// The statistics.
+    /// Options of the statistics segment.
     #[command(flatten)]
     pub statistics: StatisticsArguments,
-    /// VPP's way: sections as in startup.conf, such as: quiverd unix { nodaemon } cpu { workers 2 }
+    /// Sections as in VPP's startup.conf, such as: quiverd unix { nodaemon } cpu { workers 2 }
     #[arg(trailing_var_arg = true, value_name = "SECTION { ... }")]
     pub startup: Vec<String>,
+}
+
+fn object_memory(text: &str) -> Result<u64, String> {
+    let bytes = startup::size(text).filter(|bytes| *bytes >= 1 << 20);
+    bytes.ok_or_else(|| format!("{text} is no number of bytes from 1M on: write 4G, for instance"))
 }
 
 fn no_route(word: &str) -> Result<NoRoute, String> {
@@ -146,36 +175,36 @@ impl Settings {
     }
 }
 
-/// What VPP's clients use.
+/// Options for VPP's clients.
 #[derive(Debug, clap::Args)]
 pub struct VppArguments {
-    /// Serve VPP's command line there, for vppctl and telnet: a path, or host and port.
+    /// Serve VPP's command line for vppctl and telnet: a path, or host and port.
     #[arg(long, value_name = "PATH|HOST:PORT")]
     pub cli_listen: Option<String>,
     /// The prompt of VPP's command line.
     #[arg(long, value_name = "TEXT", default_value = "vpp#")]
     pub cli_prompt: String,
-    /// Greet nobody on VPP's command line.
+    /// Print no banner on VPP's command line.
     #[arg(long)]
     pub cli_no_banner: bool,
-    /// Show long answers at once on VPP's command line.
+    /// Disable the pager on VPP's command line.
     #[arg(long)]
     pub cli_no_pager: bool,
-    /// Take lines as they come on VPP's command line, without echo and editing.
+    /// Disable echo and line editing on VPP's command line.
     #[arg(long)]
     pub cli_line_mode: bool,
-    /// Answers of more lines are shown at once on VPP's command line.
+    /// Largest output in lines that VPP's command line pages.
     #[arg(long, value_name = "LINES", default_value_t = 100_000)]
     pub cli_pager_lines: usize,
-    /// So many commands are remembered on VPP's command line.
+    /// Length of the command history on VPP's command line.
     #[arg(long, value_name = "COMMANDS", default_value_t = 50)]
     pub cli_history: usize,
-    /// A socket of VPP's binary API, with `,profile=` and a release of VPP behind it where its clients shall find the checksums
-    /// of that one, such as /run/old.sock,profile=25.10; may be given several times. By default api.sock beside the command
-    /// socket and, as root, /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
+    /// Socket of VPP's binary API; may be repeated. A suffix `,profile=RELEASE` presents the message checksums of
+    /// that VPP release, as in /run/old.sock,profile=25.10. Default: api.sock beside the command socket and, as root
+    /// without --runtime-dir, /run/vpp/api.sock. With --socket there is no default.
     #[arg(long, value_name = "PATH[,profile=RELEASE]")]
     pub api_socket: Vec<ApiSocket>,
-    /// Remember the last so many requests to the binary API from the start on: `api trace`.
+    /// Start the API trace with a limit of so many messages: `api trace`.
     #[arg(long, value_name = "MESSAGES")]
     pub api_trace: Option<usize>,
 }
@@ -208,13 +237,8 @@ pub enum SettingsError {
     #[error(transparent)]
     Options(#[from] clap::Error),
     /// A file.
-    #[error("{}: {error}; name a file that can be read with --config", file.display())]
-    Unreadable {
-        /// Which.
-        file: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
+    #[error("{0}; name a file that can be read with --config")]
+    Unreadable(FileError),
     /// A `startup.conf`.
     #[error("{source_name}: {error}")]
     Startup {
@@ -230,8 +254,10 @@ pub enum SettingsError {
 pub struct Given {
     /// The settings.
     pub settings: Settings,
-    /// The configuration file to start with: its name and text.
-    pub configuration: Option<(String, String)>,
+    /// The file that `--config` names.
+    pub file: Option<ConfigFile>,
+    /// The configuration to start with, if that file is one.
+    pub configuration: Option<String>,
     /// The options that were made of VPP's settings, if there were any.
     pub from_startup: Option<Vec<String>>,
     /// What is to be said about VPP's settings.
@@ -244,31 +270,30 @@ pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, Settings
     let mut startup = Startup::default();
     let is_vpp = arguments.first().is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == "vpp"));
     let mut has_startup = is_vpp || !settings.startup.is_empty();
-    let mut configuration = None;
-    if let Some(file) = &settings.config {
-        let text =
-            std::fs::read_to_string(file).map_err(|error| SettingsError::Unreadable { file: file.clone(), error })?;
-        let name = file.display().to_string();
-        if startup::looks_like(&text) {
-            read_startup(&mut startup, Source::File(&name), &text)?;
+    let (mut file, mut configuration) = (None, None);
+    if let Some(path) = &settings.config {
+        let (read, text) = ConfigFile::read(path, startup::looks_like).map_err(SettingsError::Unreadable)?;
+        if read.is_startup() {
+            read_startup(&mut startup, Source::File(read.name()), &text)?;
             has_startup = true;
         } else {
-            configuration = Some((name, text));
+            configuration = Some(text);
         }
+        file = Some(read);
     }
     if !settings.startup.is_empty() {
         // Whoever starts VPP may leave several words, or none, in one argument.
         read_startup(&mut startup, Source::CommandLine, &settings.startup.join(" "))?;
     }
     if !has_startup {
-        return Ok(Given { settings, configuration, from_startup: None, notes: vec![] });
+        return Ok(Given { settings, file, configuration, from_startup: None, notes: vec![] });
     }
     let options = startup.options(machine);
     let (program, own) = arguments.split_at(arguments.len().min(1));
     // What the command line says itself comes later, and counts.
     let all = program.iter().cloned().chain(options.iter().map(OsString::from)).chain(own.iter().cloned());
     let settings = Settings::try_parse_from(all)?;
-    Ok(Given { settings, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
+    Ok(Given { settings, file, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
 }
 
 fn read_startup(startup: &mut Startup, source: Source<'_>, text: &str) -> Result<(), SettingsError> {
@@ -309,6 +334,18 @@ mod tests {
             (TableDefaults::default(), false)
         );
         assert_eq!(given.settings.neighbor_defaults(), NeighborDefaults::default());
+    }
+
+    #[test]
+    fn memory_and_workers_have_bounds() {
+        let told = |option: &str, value: &str| given(&["quiverd", option, value]).unwrap_err().to_string();
+        for workers in ["256", "4294967295"] {
+            let told = told("--workers", workers);
+            assert!(told.contains("--workers") && told.contains("0..=255"), "{told}");
+        }
+        assert!(told("--object-memory", "12").contains("write 4G"));
+        let settings = given(&["quiverd", "--object-memory", "4G", "--workers", "255"]).unwrap().settings;
+        assert_eq!(settings.object_memory, Some(4 << 30));
     }
 
     #[test]
@@ -382,7 +419,8 @@ mod tests {
         let yaml = file("startup.conf", "loopbacks: [{name: loop0}]\n");
         let given_yaml = given(&["quiverd", "-c", &yaml]).unwrap();
         assert!(given_yaml.from_startup.is_none());
-        assert!(given_yaml.configuration.is_some_and(|(name, text)| name == yaml && text.starts_with("loopbacks")));
+        assert!(given_yaml.configuration.is_some_and(|text| text.starts_with("loopbacks")));
+        assert!(given_yaml.file.is_some_and(|file| file.name() == yaml && !file.is_startup()));
 
         let bad = file("bad", "unix {\n  exec }");
         let error = given(&["quiverd", "-c", &bad]).unwrap_err().to_string();

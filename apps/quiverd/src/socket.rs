@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::unistd::Gid;
-use quiver_control::protocol;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
@@ -22,6 +21,18 @@ pub enum SocketError {
     /// It is somebody's file.
     #[error("{0} is not a socket, and stays as it is: choose another path")]
     Taken(PathBuf),
+    /// The socket may not be given to the group.
+    #[error(
+        "the socket {path} may not be given to group {group}: {error}; make quiverd's user a member of it          (`SupplementaryGroups=` in its systemd unit), or let quiverd have CAP_CHOWN"
+    )]
+    Group {
+        /// The socket.
+        path: PathBuf,
+        /// The group.
+        group: Gid,
+        /// The system's error.
+        error: io::Error,
+    },
     /// The system refused.
     #[error("the socket {path}: {error}; choose another path")]
     Refused {
@@ -38,24 +49,22 @@ pub type Served<P = PathBuf> = (P, bool);
 /// Where VPP's clients look first.
 const VPP: &str = "/run/vpp";
 
-/// The sockets of something that VPP's clients find under a name: those that were asked for, or else the standard ones,
-/// unless the command socket is not at its standard place either.
-pub fn paths<P: From<PathBuf>>(
-    name: &str,
-    given: Vec<P>,
-    command: Option<&Path>,
-    is_root: bool,
-    runtime: Option<PathBuf>,
-) -> Vec<Served<P>> {
+/// Where sockets are whose paths are not configured.
+pub struct Standard<'a> {
+    /// The daemon's own folder, unless the command socket is not at its standard place either.
+    pub own: Option<&'a Path>,
+    /// Whether they are where VPP has them, too.
+    pub is_vpp: bool,
+}
+
+/// The sockets of something that VPP's clients find under a name: those that were asked for, or else the standard ones.
+pub fn paths<P: From<PathBuf>>(name: &str, given: Vec<P>, standard: &Standard<'_>) -> Vec<Served<P>> {
     if !given.is_empty() {
         return given.into_iter().map(|path| (path, false)).collect();
     }
-    if command.is_some() {
-        return vec![];
-    }
-    let own = protocol::socket_path(None, is_root, runtime).with_file_name(name);
-    let vpp = is_root.then(|| (Path::new(VPP).join(name), true));
-    [(own, false)].into_iter().chain(vpp).map(|(path, can_be_missed)| (path.into(), can_be_missed)).collect()
+    let own = standard.own.map(|folder| (folder.join(name), false));
+    let vpp = standard.is_vpp.then(|| (Path::new(VPP).join(name), true));
+    own.into_iter().chain(vpp).map(|(path, can_be_missed)| (path.into(), can_be_missed)).collect()
 }
 
 /// Binds all sockets of something, each with `bind`; `what` it is goes to the log.
@@ -76,6 +85,16 @@ pub fn bind_all<P: AsRef<Path>, S>(
         }
     }
     Ok(sockets)
+}
+
+/// Why a port cannot be had, with what to do about it.
+pub fn port_refused(option: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("{option}: {error}; choose a port from 1024 on, or let quiverd have CAP_NET_BIND_SERVICE")
+        }
+        _ => format!("{option}: {error}; choose another address or port"),
+    }
 }
 
 /// Runs servers for ever, each as a task of its own. Without any it waits: the end of a task would be one of the daemon's.
@@ -126,11 +145,16 @@ impl Name {
         let socket = listen(unnamed).map_err(refused)?;
         // Owner and group may connect.
         let named = std::fs::set_permissions(unnamed, std::fs::Permissions::from_mode(0o660))
-            .and_then(|()| std::os::unix::fs::chown(unnamed, None, group.map(Gid::as_raw)))
-            .and_then(|()| std::fs::rename(unnamed, path));
+            .map_err(refused)
+            .and_then(|()| match group {
+                Some(group) => std::os::unix::fs::chown(unnamed, None, Some(group.as_raw()))
+                    .map_err(|error| SocketError::Group { path: path.to_owned(), group, error }),
+                None => Ok(()),
+            })
+            .and_then(|()| std::fs::rename(unnamed, path).map_err(refused));
         if let Err(error) = named {
             let _ = std::fs::remove_file(unnamed);
-            return Err(refused(error));
+            return Err(error);
         }
         Ok((socket, Name(path.to_owned())))
     }
@@ -228,14 +252,17 @@ mod tests {
 
     #[test]
     fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
-        let of = |given: &[&str], command: Option<&str>, is_root| {
+        let of = |given: &[&str], own: Option<&str>, is_vpp| {
             let given = given.iter().map(PathBuf::from).collect();
-            paths::<PathBuf>("api.sock", given, command.map(Path::new), is_root, Some("/run/user/7".into()))
+            paths::<PathBuf>("api.sock", given, &Standard { own: own.map(Path::new), is_vpp })
         };
         let path = |path: &str, can_be_missed| (PathBuf::from(path), can_be_missed);
-        assert_eq!(of(&[], None, true), [path("/run/quiver/api.sock", false), path("/run/vpp/api.sock", true)]);
-        assert_eq!(of(&[], None, false), [path("/run/user/7/quiver/api.sock", false)]);
-        assert_eq!(of(&[], Some("/tmp/x/cli.sock"), true), []);
-        assert_eq!(of(&["/tmp/a"], Some("/tmp/x/cli.sock"), true), [path("/tmp/a", false)]);
+        assert_eq!(
+            of(&[], Some("/run/quiver"), true),
+            [path("/run/quiver/api.sock", false), path("/run/vpp/api.sock", true)]
+        );
+        assert_eq!(of(&[], Some("/t"), false), [path("/t/api.sock", false)]);
+        assert_eq!(of(&[], None, false), []);
+        assert_eq!(of(&["/tmp/a"], None, false), [path("/tmp/a", false)]);
     }
 }

@@ -1,20 +1,24 @@
 //! Where the daemon keeps the history of its configuration: a file for each version, in a folder of its own.
 //!
 //! A version is written to a file beside its own, brought to the disk, and given its name: whatever happens, a name
-//! stands for a whole version. What an unfinished write has left is removed at the next start.
+//! stands for a whole version. What an unfinished write has left is removed at the next start. Beside them is the number that
+//! tells this daemon from others.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use quiver_control::LocalFuture;
+use quiver_control::files;
 use quiver_control::transaction::Store;
 
 /// What the names of versions end with.
 const ENDING: &str = ".yaml";
 /// What the names of unfinished ones end with.
 const UNFINISHED: &str = ".new";
+/// Configurations may hold secrets.
+const PRIVATE: u32 = 0o600;
 
 /// Why there is no place for the history.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,11 @@ pub enum StateError {
     /// Another daemon keeps its own there.
     #[error("another quiverd keeps the history of its configuration in {0}: name another folder with --state")]
     InUse(PathBuf),
+    /// The daemon's number is none.
+    #[error(
+        "{0} holds no number of 32 hexadecimal digits, from which addresses of hardware derive: delete it, and a new one is drawn"
+    )]
+    NoIdentity(PathBuf),
     /// The system refused.
     #[error("the history of the configuration cannot be kept in {path}: {error}; name another folder with --state")]
     Refused {
@@ -51,7 +60,6 @@ impl Folder {
     /// Opens a folder, which is made if it is not there.
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let refused = |error| StateError::Refused { path: path.to_owned(), error };
-        // Configurations may hold secrets.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
         let lock = File::create(path.join("lock")).map_err(refused)?;
         match lock.try_lock() {
@@ -63,14 +71,42 @@ impl Folder {
             let entry = entry.map_err(refused)?;
             if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
                 fs::remove_file(entry.path()).map_err(refused)?;
+            } else if entry.file_name().to_string_lossy().ends_with(ENDING) {
+                // Also where the folder is one that others may look into.
+                fs::set_permissions(entry.path(), Permissions::from_mode(PRIVATE)).map_err(refused)?;
             }
         }
         Ok(Folder { path: path.to_owned(), _lock: lock })
     }
 
+    /// The number that tells this daemon from others, as it was drawn when the folder was new.
+    pub fn identity(&self) -> Result<u128, StateError> {
+        let path = self.path.join("identity");
+        let refused = |error| StateError::Refused { path: path.clone(), error };
+        match fs::read_to_string(&path) {
+            Ok(text) => Some(text.trim())
+                .filter(|text| text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit()))
+                .and_then(|text| u128::from_str_radix(text, 16).ok())
+                .ok_or_else(|| StateError::NoIdentity(path.clone())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let number = draw_identity().map_err(refused)?;
+                replace(&path, format!("{number:032x}\n").as_bytes()).map_err(refused)?;
+                Ok(number)
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
     fn file(&self, number: u64) -> PathBuf {
         self.path.join(format!("{number:08}{ENDING}"))
     }
+}
+
+/// A number that no other daemon has.
+pub fn draw_identity() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(u128::from_be_bytes(bytes))
 }
 
 /// Disks are slow: control goes on while one works.
@@ -98,8 +134,8 @@ impl Store for Folder {
     }
 
     fn write(&self, number: u64, text: String) -> LocalFuture<io::Result<()>> {
-        let (folder, file) = (self.path.clone(), self.file(number));
-        aside(move || replace(&folder, &file, text.as_bytes()))
+        let file = self.file(number);
+        aside(move || replace(&file, text.as_bytes()))
     }
 
     fn remove(&self, number: u64) -> LocalFuture<io::Result<()>> {
@@ -109,14 +145,11 @@ impl Store for Folder {
 }
 
 /// Writes a file whole, and for good, or not at all.
-fn replace(folder: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = file.with_extension(&UNFINISHED[1..]);
-    let mut new = File::create(&unfinished)?;
-    new.write_all(bytes)?;
-    new.sync_all()?;
-    fs::rename(&unfinished, file)?;
-    // The name, too, must be on the disk.
-    File::open(folder)?.sync_all()
+    // A disk that failed may have kept a part.
+    let _ = fs::remove_file(&unfinished);
+    files::replace(&unfinished, file, bytes)
 }
 
 #[cfg(test)]
@@ -135,16 +168,33 @@ mod tests {
         drop(folder);
         fs::write(path.join("00000013.new"), "thirt").unwrap();
         fs::write(path.join("notes.txt"), "mine").unwrap();
+        fs::set_permissions(path.join("00000012.yaml"), Permissions::from_mode(0o644)).unwrap();
         let folder = Folder::open(&path).unwrap();
         let mut numbers = folder.list().await.unwrap();
         numbers.sort_unstable();
         assert_eq!(numbers, [7, 12]);
         assert_eq!(folder.read(7).await.unwrap(), "again");
+        let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("00000007.yaml"), mode("00000012.yaml")), (PRIVATE, PRIVATE));
         folder.remove(7).await.unwrap();
         assert_eq!(folder.list().await.unwrap(), [12]);
         assert!(folder.read(7).await.is_err());
         assert!(path.join("notes.txt").exists() && !path.join("00000013.new").exists());
         assert!(matches!(Folder::open(Path::new("/proc/none")), Err(StateError::Refused { .. })));
+    }
+
+    #[test]
+    fn a_folder_keeps_the_number_that_was_drawn_for_it() {
+        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let identity = |path: &Path| Folder::open(path).unwrap().identity();
+        let first = identity(one.path()).unwrap();
+        assert_eq!(identity(one.path()).unwrap(), first, "after a restart");
+        assert_ne!(identity(other.path()).unwrap(), first);
+        for wrong in ["", "0123", "no number of thirty-two letters!", "+123456789abcdef0123456789abcdef"] {
+            fs::write(one.path().join("identity"), wrong).unwrap();
+            let refused = identity(one.path()).unwrap_err().to_string();
+            assert!(refused.contains("delete it"), "{wrong}: {refused}");
+        }
     }
 
     #[test]

@@ -25,27 +25,27 @@ const BACKLOG: i32 = 64;
 /// Settings of the statistics, fixed while the daemon runs.
 #[derive(Debug, Args)]
 pub struct StatisticsArguments {
-    /// A socket of the statistics segment, for VPP's clients; may be given several times. By default stats.sock beside the
-    /// command socket and, as root, /run/vpp/stats.sock. With a command socket of its own, quiverd has none unless told where.
+    /// Socket of the statistics segment for VPP's clients; may be repeated. Default: stats.sock beside the command socket
+    /// and, as root without --runtime-dir, /run/vpp/stats.sock. With --socket there is no default.
     #[arg(long, value_name = "PATH")]
     pub stats_socket: Vec<PathBuf>,
-    /// Bytes of the statistics segment, which clients map once, with K, M or G for their multiples. Only pages in use take
-    /// memory. By default 4G, and 1G for each thread: room for all interfaces that there can be.
+    /// Size of the statistics segment in bytes, with suffix K, M or G. Only pages in use take memory. Default: 4G,
+    /// and 1G for each thread, enough for the largest number of interfaces.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub stats_size: Option<usize>,
-    /// Seconds between two times that what is computed of the statistics (rates, clocks of nodes) is computed anew.
+    /// Seconds between updates of computed statistics: rates and node clocks.
     #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = seconds)]
     pub stats_interval: Duration,
-    /// Have no statistics of each node.
+    /// Disable per-node statistics.
     #[arg(long)]
     pub stats_without_nodes: bool,
-    /// Serve the statistics as metrics for Prometheus at http://ADDRESS:PORT/metrics. Whoever can reach it can read it.
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics, without authentication.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Report the statistics as metrics to a collector of OpenTelemetry's, by OTLP over HTTP in JSON.
+    /// Report metrics to an OpenTelemetry collector by OTLP over HTTP in JSON.
     #[arg(long, value_name = "URL", value_parser = metrics::collector)]
     pub otlp: Option<Collector>,
-    /// Seconds between two reports.
+    /// Seconds between OTLP reports.
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     pub otlp_interval: Duration,
 }

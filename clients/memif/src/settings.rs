@@ -102,7 +102,7 @@ pub enum SettingsError {
     )]
     Namespace(String),
     /// Rings have 16,384 descriptors at most.
-    #[error("log2_ring_size: {0} is too much; 0 to {LOG2_RING_SIZE_MAX} are possible")]
+    #[error("log2_ring_size: {0} is out of range; give 0 to {LOG2_RING_SIZE_MAX}")]
     RingSize(u8),
     /// Buffers hold a packet at most.
     #[error("buffer: {0} bytes are not possible; 64 to {BUFFER_MAX} are")]

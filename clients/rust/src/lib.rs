@@ -33,7 +33,7 @@
 pub mod routes;
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -88,7 +88,8 @@ type Received = (u16, Vec<u8>);
 
 /// A connection.
 pub struct Client {
-    stream: UnixStream,
+    /// Many answers are short: one read takes all that have come.
+    stream: BufReader<UnixStream>,
     /// By which the daemon knows us, as it told us. VPP answers only who says it.
     index: [u8; 4],
     /// The numbers of messages, by name and checksum.
@@ -116,6 +117,7 @@ impl Client {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(ASK_EVERY))?;
         let (numbers, events, goes_on) = (HashMap::new(), VecDeque::new(), Box::new(goes_on));
+        let stream = BufReader::new(stream);
         let mut client = Client { stream, index: [0; 4], numbers, context: 0, events, goes_on };
         let mut hello = 0u32.to_be_bytes().to_vec();
         Text::<64>::from(name).put(&mut hello);
@@ -142,29 +144,27 @@ impl Client {
     /// something: the first one ends it.
     pub fn requests<R: Request>(&mut self, requests: impl IntoIterator<Item = R>) -> Result<(), ClientError> {
         let (number, reply) = (self.number::<R>()?, self.number::<R::Reply>()?);
-        let mut requests = requests.into_iter();
+        let mut requests = requests.into_iter().fuse();
+        let (mut under_way, mut refused) = (0, None);
         loop {
-            let mut bytes = vec![];
-            let mut under_way = 0;
-            for request in requests.by_ref().take(UNDER_WAY) {
-                let body = self.body(&request);
-                frame(&mut bytes, number, &body);
-                under_way += 1;
+            // The daemon works on the other half meanwhile.
+            if under_way <= UNDER_WAY / 2 && refused.is_none() {
+                let mut bytes = vec![];
+                for request in requests.by_ref().take(UNDER_WAY - under_way) {
+                    let body = self.body(&request);
+                    frame(&mut bytes, number, &body);
+                    under_way += 1;
+                }
+                self.stream.get_mut().write_all(&bytes)?;
             }
             if under_way == 0 {
-                return Ok(());
+                return refused.map_or(Ok(()), |retval| Err(ClientError::Refused { message: R::name(), retval }));
             }
-            self.stream.write_all(&bytes)?;
-            let mut refused = None;
-            for _ in 0..under_way {
-                let answer = self.until(|number, _| number == reply)?;
-                // Behind the context.
-                let retval = i32::take(&mut Input::new(&answer[4..])).map_err(malformed::<R::Reply>)?;
-                refused = refused.or(Some(Retval(retval)).filter(|retval| *retval != Retval::DONE));
-            }
-            if let Some(retval) = refused {
-                return Err(ClientError::Refused { message: R::name(), retval });
-            }
+            let answer = self.until(|number, _| number == reply)?;
+            under_way -= 1;
+            // Behind the context.
+            let retval = i32::take(&mut Input::new(&answer[4..])).map_err(malformed::<R::Reply>)?;
+            refused = refused.or(Some(Retval(retval)).filter(|retval| *retval != Retval::DONE));
         }
     }
     /// Sends, and waits for the answer: whether it was done, and the bytes behind that.
@@ -232,7 +232,7 @@ impl Client {
     fn write(&mut self, number: u16, bytes: &[u8]) -> Result<(), ClientError> {
         let mut framed = vec![];
         frame(&mut framed, number, bytes);
-        Ok(self.stream.write_all(&framed)?)
+        Ok(self.stream.get_mut().write_all(&framed)?)
     }
     fn read(&mut self) -> Result<Received, ClientError> {
         let mut header = [0; FRAME];
@@ -302,4 +302,90 @@ fn welcome(table: &[u8]) -> Result<([u8; 4], HashMap<String, u16>), Malformed> {
         numbers.insert(Text::<64>::take(&mut input)?.0, number);
     }
     Ok((index, numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::thread;
+
+    use super::*;
+    use crate::routes::{IpRouteAddDel, IpRouteAddDelReply, set};
+
+    const REQUEST: u16 = 7;
+    const REPLY: u16 = 8;
+
+    /// A client whose daemon is the other end of a pair of sockets. It gives up a wait after ten seconds.
+    fn pair() -> (Client, UnixStream) {
+        let (stream, daemon) = UnixStream::pair().expect("a pair");
+        stream.set_read_timeout(Some(ASK_EVERY)).expect("a limit");
+        let numbers =
+            [(IpRouteAddDel::definition().name_crc(), REQUEST), (IpRouteAddDelReply::definition().name_crc(), REPLY)];
+        let mut looks = 0;
+        let goes_on = Box::new(move || {
+            looks += 1;
+            looks < 100
+        });
+        let (stream, numbers) = (BufReader::new(stream), HashMap::from(numbers));
+        let (index, context, events) = ([0; 4], 0, VecDeque::new());
+        (Client { stream, index, numbers, context, events, goes_on }, daemon)
+    }
+
+    /// Takes so many requests off the socket.
+    fn take(daemon: &mut UnixStream, count: usize) -> io::Result<()> {
+        for _ in 0..count {
+            let mut header = [0; FRAME];
+            daemon.read_exact(&mut header)?;
+            let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+            daemon.read_exact(&mut vec![0; length as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Answers so many requests.
+    fn answer(daemon: &mut UnixStream, count: usize, retval: i32) -> io::Result<()> {
+        for _ in 0..count {
+            let mut bytes = vec![];
+            let body = [0u32.to_be_bytes(), retval.to_be_bytes(), 0u32.to_be_bytes()].concat();
+            frame(&mut bytes, REPLY, &body);
+            daemon.write_all(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn routes(count: usize) -> impl Iterator<Item = IpRouteAddDel> {
+        (0..count).map(|_| set((Ipv4Addr::LOCALHOST.into(), 32), 0, None))
+    }
+
+    /// A daemon that has answered half of the requests gets the next ones before it answers the others.
+    #[test]
+    fn requests_are_written_while_others_are_answered() {
+        let (mut client, mut daemon) = pair();
+        let work = thread::spawn(move || {
+            take(&mut daemon, UNDER_WAY)?;
+            answer(&mut daemon, UNDER_WAY / 2, 0)?;
+            take(&mut daemon, UNDER_WAY / 2)?;
+            answer(&mut daemon, UNDER_WAY, 0)
+        });
+        client.requests(routes(UNDER_WAY + UNDER_WAY / 2)).expect("all are answered");
+        work.join().expect("an end").expect("a connection");
+    }
+
+    #[test]
+    fn nothing_is_sent_after_a_refusal_and_all_answers_are_taken() {
+        let (mut client, mut daemon) = pair();
+        let work = thread::spawn(move || {
+            take(&mut daemon, UNDER_WAY)?;
+            answer(&mut daemon, 1, -1)?;
+            answer(&mut daemon, UNDER_WAY - 1, 0)?;
+            let mut rest = vec![];
+            daemon.read_to_end(&mut rest)?;
+            Ok::<_, io::Error>(rest)
+        });
+        let refused = client.requests(routes(4 * UNDER_WAY)).expect_err("a refusal");
+        assert!(matches!(refused, ClientError::Refused { retval: Retval(-1), .. }), "{refused}");
+        assert!(client.stream.buffer().is_empty(), "no answer is left");
+        drop(client);
+        assert!(work.join().expect("an end").expect("a connection").is_empty(), "nothing more is sent");
+    }
 }

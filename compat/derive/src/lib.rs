@@ -22,8 +22,8 @@ pub fn derive_wire(input: TokenStream) -> TokenStream {
 /// Makes a struct a message. `#[message(...)]` says what kind: `request`, `dump`, `stream`, `reply`, `details`, `addressed`
 /// (details that name the client, as few of VPP's do), `event` or `bare`, and what belongs to it: `reply = Type`,
 /// `details = Type`, `events(Type, ...)`, `name = "..."`. A field with `#[default(10)]` has this value where a client's caller
-/// leaves it out.
-#[proc_macro_derive(Message, attributes(message, count, default))]
+/// leaves it out; one with `#[secret]` is left out of traces.
+#[proc_macro_derive(Message, attributes(message, count, default, secret))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::derive(&input).unwrap_or_else(Error::into_compile_error).into()

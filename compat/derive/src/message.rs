@@ -69,13 +69,20 @@ fn defaults(input: &DeriveInput) -> Result<Vec<Tokens>, Error> {
     Ok(found)
 }
 
+/// The names of the fields with `#[secret]`.
+fn secrets(input: &DeriveInput) -> Result<Vec<String>, Error> {
+    let fields = struct_fields(input)?.into_iter();
+    let fields = fields.filter(|field| field.attrs.iter().any(|attribute| attribute.path().is_ident("secret")));
+    Ok(fields.filter_map(|field| field.ident.as_ref().map(ToString::to_string)).collect())
+}
+
 pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
     let Attribute { role, name, reply, details, events } = attribute(input)?;
     let (ident, text) = (&input.ident, doc(&input.attrs));
     if text.is_empty() {
         return Err(Error::new_spanned(ident, "a doc comment is missing: it is the message's documentation"));
     }
-    let defaults = defaults(input)?;
+    let (defaults, secrets) = (defaults(input)?, secrets(input)?);
     let FieldTokens { described, written, read, idents } = field_tokens(input)?;
     let missing = |what| Error::new_spanned(ident, format!("{what} = Type is missing"));
     let header = match role.to_string().as_str() {
@@ -126,6 +133,7 @@ pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
                     let fields = fields.into_iter().flatten().collect();
                     derived::Definition::new(#name, derived::Header::#header, fields, #text)
                         .with_defaults(&[#(#defaults),*])
+                        .with_secrets(&[#(#secrets),*])
                 }
                 fn put(&self, out: &mut ::std::vec::Vec<u8>) {
                     #(#written)*

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use quiver_control::Control;
 
-use super::{Answer, Api, Call, Entry, FRAME, Listed, MessageId, Service};
+use super::framing::{FRAME, MessageId};
+use super::{Answer, Api, ApiFile, Call, Entry, Listed, Service};
 use crate::definition::Header;
 use crate::event::one_line;
 use crate::message::{Done, Dump, Message, Request, Stream};
@@ -42,6 +43,22 @@ const KEY_SIZE: usize = 16;
 pub struct Adding<'a> {
     pub(super) api: &'a mut Api,
     pub(super) file: usize,
+}
+
+/// Adds a file of messages, or adds to the one of this name; `fill` adds its messages. The base messages are there already.
+pub(crate) fn extend<T>(
+    control: &Control,
+    name: &'static str,
+    version: (u32, u32, u32),
+    fill: impl FnOnce(&mut Adding<'_>) -> T,
+) -> T {
+    let mut api = control.room_mut::<Api>();
+    let api = &mut *api;
+    let file = api.files.iter().position(|file| file.name == name).unwrap_or_else(|| {
+        api.files.push(ApiFile { name, version, types: vec![] });
+        api.files.len() - 1
+    });
+    fill(&mut Adding::new(api, file))
 }
 
 impl<'a> Adding<'a> {

@@ -1,6 +1,8 @@
 //! Messages that are known by their definitions only: what they carry is bytes of their fields.
 
-use super::{Adding, Answer, Call, Listed, MessageId, Service, frame};
+use super::adding::Adding;
+use super::framing::{MessageId, frame};
+use super::{Answer, Call, Listed, Service};
 use crate::definition::{Definition, Header};
 use crate::event;
 use crate::retval::Retval;

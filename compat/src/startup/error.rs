@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+/// Blocks that are nested deeper are refused.
+pub(super) const DEPTH_MAX: usize = 32;
 /// A place in the text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -21,7 +23,7 @@ pub enum StartupError {
     #[error("{0}: this `}}` closes nothing: take it away, or open its block before")]
     ClosesNothing(Place),
     /// Blocks in blocks in blocks.
-    #[error("{0}: blocks are nested more than {depth} deep: no section needs that", depth = super::grammar::DEPTH_MAX)]
+    #[error("{0}: blocks are nested more than {depth} deep: no section needs that", depth = DEPTH_MAX)]
     TooDeep(Place),
     /// A block where a section's name should be.
     #[error("{0}: a block without a name: write the section's name before `{{`, such as `unix {{ ... }}`")]

@@ -3,10 +3,7 @@
 //! White space separates words, braces do so wherever they stand (`{enable}`), `#` begins a comment in the middle of a word
 //! even, and a backslash takes the next character as it is.
 
-use super::error::{Place, StartupError};
-
-/// Deeper blocks are refused.
-pub(super) const DEPTH_MAX: usize = 32;
+use super::error::{DEPTH_MAX, Place, StartupError};
 
 /// A word or a block.
 #[derive(Clone, Debug, PartialEq, Eq)]

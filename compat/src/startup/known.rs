@@ -3,15 +3,15 @@
 //! The migration guide prints this table, and a test reads every example in it.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use crate::trace::MESSAGES;
 
 use super::error::{Severity, StartupError};
-use super::grammar::{Block, Item, Word};
+use super::given::Given;
+use super::grammar::{Item, Word};
 use super::plugins;
 use super::settings::Startup;
-use super::values::{cores, mask, size};
+use super::values::mask;
 
 /// A setting.
 pub struct Setting {
@@ -20,11 +20,11 @@ pub struct Setting {
     /// How it is written: words, `<values>`, `(one|of|these)`, and `{}` for a block. Empty for a section as a whole.
     pub form: &'static str,
     /// What becomes of it.
-    pub fate: Fate,
+    pub disposition: Disposition,
 }
 
 /// What becomes of a setting.
-pub enum Fate {
+pub enum Disposition {
     /// It is used.
     Used {
         /// How it is used, for people.
@@ -51,68 +51,6 @@ impl Setting {
         let end = self.form.find(['<', '(', '{']).unwrap_or(self.form.len());
         let name = self.form[..end].trim_end();
         if name.is_empty() { self.section } else { name }
-    }
-}
-
-/// What a text gave a setting.
-pub struct Given {
-    pub(super) section: &'static str,
-    pub(super) setting: &'static str,
-    /// Its values and blocks.
-    pub(super) arguments: Vec<Item>,
-}
-
-impl Given {
-    fn word(&self) -> Result<&Word, StartupError> {
-        let word = self.arguments.iter().find_map(|item| match item {
-            Item::Word(word) => Some(word),
-            Item::Block(_) => None,
-        });
-        // The form has a value wherever this is called: the table's test reads all of them.
-        word.ok_or_else(|| self.wrong(None, "a value"))
-    }
-
-    fn text(&self) -> Result<String, StartupError> {
-        Ok(self.word()?.text.clone())
-    }
-
-    fn path(&self) -> Result<Option<PathBuf>, StartupError> {
-        Ok(Some(PathBuf::from(self.text()?)))
-    }
-
-    pub(super) fn block(&self) -> Option<&Block> {
-        self.arguments.iter().find_map(|item| match item {
-            Item::Word(_) => None,
-            Item::Block(block) => Some(block),
-        })
-    }
-
-    fn number<T: FromStr>(&self) -> Result<T, StartupError> {
-        let word = self.word()?;
-        word.text.parse().map_err(|_| self.wrong(Some(word), "a number"))
-    }
-
-    /// Bytes: `64M`, `2g`, `1024`.
-    fn size(&self) -> Result<u64, StartupError> {
-        let word = self.word()?;
-        size(&word.text).ok_or_else(|| self.wrong(Some(word), "a size such as 64M or 2G"))
-    }
-
-    fn cores(&self) -> Result<Vec<usize>, StartupError> {
-        let word = self.word()?;
-        cores(&word.text).ok_or_else(|| self.wrong(Some(word), "cores such as 2-3,18-19"))
-    }
-
-    fn choice<T: Copy>(&self, known: &[(&str, T)], expected: &'static str) -> Result<T, StartupError> {
-        let word = self.word()?;
-        let found = known.iter().find(|(name, _)| *name == word.text);
-        found.map(|(_, value)| *value).ok_or_else(|| self.wrong(Some(word), expected))
-    }
-
-    fn wrong(&self, word: Option<&Word>, expected: &'static str) -> StartupError {
-        let place = word.map_or(super::Place { line: 1, column: 1 }, |word| word.place);
-        let value = word.map(|word| word.text.clone()).unwrap_or_default();
-        StartupError::Value { place, section: self.section, setting: self.setting, value, expected }
     }
 }
 
@@ -156,24 +94,24 @@ const fn used(
     [example, gives]: [&'static str; 2],
     read: Read,
 ) -> Setting {
-    Setting { section, form, fate: Fate::Used { becomes, example, gives, read } }
+    Setting { section, form, disposition: Disposition::Used { becomes, example, gives, read } }
 }
 
 const fn pointless(section: &'static str, form: &'static str, why: &'static str) -> Setting {
-    Setting { section, form, fate: Fate::Pointless(why) }
+    Setting { section, form, disposition: Disposition::Pointless(why) }
 }
 
 const fn missing(section: &'static str, form: &'static str, what: &'static str) -> Setting {
-    Setting { section, form, fate: Fate::Missing(what) }
+    Setting { section, form, disposition: Disposition::Missing(what) }
 }
 
-const MEMORY: &str = "memory is taken as it is needed, and objects have limits of their own";
-const CORE_DUMPS: &str = "what is dumped is for the service manager to say (LimitCORE=), or for `ulimit -c`";
-const NO_SEGMENT: &str = "clients meet at sockets, no segment of memory is shared with them";
-const LOG_BUFFER: &str = "the log is written as it comes, to the file or to standard error";
+const MEMORY: &str = "memory is allocated on demand, and objects have limits of their own";
+const CORE_DUMPS: &str = "core dumps are configured by the service manager (LimitCORE=) or by `ulimit -c`";
+const NO_SEGMENT: &str = "clients use sockets, not a shared memory segment";
+const LOG_BUFFER: &str = "the log is written at once, to the file or to standard error";
 const NO_VPP_PLUGINS: &str = "VPP's plugins cannot be loaded; Quiver's own are named by `--plugin`";
 const ONE_SIZE: &str = "buffers have one size, and longer packets are chains of them";
-const ALL_LOG: &str = "an alias of what `default-log-level` says";
+const ALL_LOG: &str = "`default-log-level` applies";
 
 const LEVELS: [(&str, &str); 9] = [
     ("emerg", "error"),
@@ -229,26 +167,32 @@ pub const SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
-    used("unix", "cli-prompt <text>", "the prompt there", ["cli-prompt edge#", "--cli-prompt edge#"], |s, given, _| {
-        s.unix.terminal.prompt = Some(given.text()?);
-        Ok(())
-    }),
-    used("unix", "cli-no-pager", "long answers are shown at once", ["cli-no-pager", "--cli-no-pager"], |s, _, _| {
+    used(
+        "unix",
+        "cli-prompt <text>",
+        "the prompt of VPP's command line",
+        ["cli-prompt edge#", "--cli-prompt edge#"],
+        |s, given, _| {
+            s.unix.terminal.prompt = Some(given.text()?);
+            Ok(())
+        },
+    ),
+    used("unix", "cli-no-pager", "the pager is disabled", ["cli-no-pager", "--cli-no-pager"], |s, _, _| {
         s.unix.terminal.no_pager = true;
         Ok(())
     }),
-    used("unix", "cli-no-banner", "nobody is greeted", ["cli-no-banner", "--cli-no-banner"], |s, _, _| {
+    used("unix", "cli-no-banner", "no banner is printed", ["cli-no-banner", "--cli-no-banner"], |s, _, _| {
         s.unix.terminal.no_banner = true;
         Ok(())
     }),
-    used("unix", "nobanner", "nobody is greeted", ["nobanner", "--cli-no-banner"], |s, _, _| {
+    used("unix", "nobanner", "no banner is printed", ["nobanner", "--cli-no-banner"], |s, _, _| {
         s.unix.terminal.no_banner = true;
         Ok(())
     }),
     used(
         "unix",
         "cli-line-mode",
-        "lines are taken as they come, without echo and editing",
+        "echo and line editing are disabled",
         ["cli-line-mode", "--cli-line-mode"],
         |s, _, _| {
             s.unix.terminal.line_mode = true;
@@ -258,7 +202,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "unix",
         "cli-pager-buffer-limit <lines>",
-        "longer answers are shown at once",
+        "largest output that is paged, in lines",
         ["cli-pager-buffer-limit 1000", "--cli-pager-lines 1000"],
         |s, given, _| {
             s.unix.terminal.pager_lines = Some(given.number()?);
@@ -268,18 +212,18 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "unix",
         "cli-history-limit <commands>",
-        "so many commands are remembered",
+        "length of the command history",
         ["cli-history-limit 10", "--cli-history 10"],
         |s, given, _| {
             s.unix.terminal.history = Some(given.number()?);
             Ok(())
         },
     ),
-    pointless("unix", "nocolor", "answers have no colours"),
+    pointless("unix", "nocolor", "output has no colors"),
     used(
         "unix",
         "runtime-dir <folder>",
-        "the folder in which quiverd runs, and of sockets that have no path",
+        "runtime folder, also of sockets without a path",
         ["runtime-dir /tmp/v", "--runtime-dir /tmp/v"],
         |s, given, _| {
             s.unix.runtime_folder = given.path()?;
@@ -293,7 +237,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "unix",
         "exec <file>",
-        "the commands of the file are run at start; what is refused is logged, and the rest goes on",
+        "the commands of the file are run at start; errors are logged, and the rest is run",
         ["exec /etc/vpp/setup.gate", "--exec /etc/vpp/setup.gate --exec-all"],
         |s, given, _| {
             s.unix.exec = given.path()?;
@@ -334,18 +278,24 @@ pub const SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
-    pointless("unix", "poll-sleep-usec <n>", "workers adapt to the load, and sleep when there is none"),
+    pointless("unix", "poll-sleep-usec <n>", "workers adapt to the load, and sleep when idle"),
     pointless("unix", "coredump-size <size>", CORE_DUMPS),
     pointless("unix", "full-coredump", CORE_DUMPS),
-    used("cpu", "workers <n>", "so many workers, on the highest cores", ["workers 2", "--workers 2"], |s, given, _| {
-        s.cpu.workers = Some(given.number()?);
-        s.cpu.cores.clear();
-        Ok(())
-    }),
+    used(
+        "cpu",
+        "workers <n>",
+        "number of workers, on the highest cores",
+        ["workers 2", "--workers 2"],
+        |s, given, _| {
+            s.cpu.workers = Some(given.number()?);
+            s.cpu.cores.clear();
+            Ok(())
+        },
+    ),
     used(
         "cpu",
         "corelist-workers <cores>",
-        "a worker on each of these cores; what the machine does not have is counted round, with a warning",
+        "a worker on each of these cores; cores beyond the machine's wrap around, with a warning",
         ["corelist-workers 1-2", "--workers 2 --cores 1,2"],
         |s, given, _| {
             s.cpu.cores = given.cores()?;
@@ -366,7 +316,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "cpu",
         "scheduler-policy <policy>",
-        "fifo and rr: workers go before all ordinary threads; other, batch and idle: they do not",
+        "fifo and rr: workers have real-time priority; other, batch and idle: they have not",
         ["scheduler-policy fifo", "--realtime"],
         |s, given, _| {
             let known = [("fifo", true), ("rr", true), ("other", false), ("batch", false), ("idle", false)];
@@ -381,14 +331,14 @@ pub const SETTINGS: &[Setting] = &[
     ),
     pointless("cpu", "main-core <n>", "the control thread carries no packets, so Linux chooses its core"),
     pointless("cpu", "skip-cores <n>", "workers begin at the highest core; `corelist-workers` chooses others"),
-    missing("cpu", "relative", "cores have the machine's numbers, whatever quiverd may use of them"),
+    missing("cpu", "relative", "cores always have the machine's numbers"),
     pointless("cpu", "thread-prefix <text>", "threads are called quiver-0 and so on"),
     pointless("cpu", "use-pthreads", "there are no other threads"),
     pointless("cpu", "numa-heap-size <size>", MEMORY),
     used(
         "buffers",
         "buffers-per-numa <n>",
-        "so many buffers in all, whatever NUMA nodes there are; without it they are made as needed",
+        "number of buffers for all NUMA nodes together; without it the pool grows on demand",
         ["buffers-per-numa 128000", "--buffers 128000 --buffers-limit 128000"],
         |s, given, _| {
             s.buffers.count = Some(given.number()?);
@@ -405,7 +355,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "statseg",
         "socket-name <path>",
-        "the stats segment is given out there; without it, in the runtime folder",
+        "socket of the stats segment; by default in the runtime folder",
         ["socket-name /tmp/v/stats.sock", "--stats-socket /tmp/v/stats.sock"],
         |s, given, _| {
             s.stats_socket = given.path()?;
@@ -421,7 +371,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "statseg",
         "per-node-counters (on|off)",
-        "off: the segment has no statistics of each node",
+        "off: the segment has no per-node statistics",
         ["per-node-counters off", "--stats-without-nodes"],
         |s, given, _| {
             s.stats_without_nodes = !given.choice(&[("on", true), ("off", false)], "on or off")?;
@@ -431,7 +381,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "statseg",
         "update-interval <seconds>",
-        "how often rates and the like are computed; counters are always up to date",
+        "interval between updates of rates; counters are always up to date",
         ["update-interval 0.5", "--stats-interval 0.5"],
         |s, given, _| {
             given.number::<f64>()?;
@@ -442,7 +392,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "socksvr",
         "socket-name <path>",
-        "the binary API is served there; without it, in the runtime folder",
+        "socket of the binary API; by default in the runtime folder",
         ["socket-name /tmp/v/api.sock", "--api-socket /tmp/v/api.sock"],
         |s, given, _| {
             s.api_socket = given.path()?;
@@ -454,7 +404,7 @@ pub const SETTINGS: &[Setting] = &[
         s.unix.group = Some(given.text()?);
         Ok(())
     }),
-    pointless("api-segment", "uid <user>", "sockets belong to the user as whom quiverd runs"),
+    pointless("api-segment", "uid <user>", "sockets belong to quiverd's user"),
     pointless("api-segment", "prefix <text>", NO_SEGMENT),
     pointless("api-segment", "baseva <address>", NO_SEGMENT),
     pointless("api-segment", "global-size <size>", NO_SEGMENT),
@@ -462,18 +412,18 @@ pub const SETTINGS: &[Setting] = &[
     pointless("api-segment", "api-pvt-heap-size <size>", NO_SEGMENT),
     pointless("api-segment", "api-size <size>", NO_SEGMENT),
     pointless("api-queue", "", NO_SEGMENT),
-    used("api-trace", "on", "requests are remembered", ["on", "--api-trace 262144"], |s, _, _| {
+    used("api-trace", "on", "the API trace is started", ["on", "--api-trace 262144"], |s, _, _| {
         s.api_trace.get_or_insert(MESSAGES);
         Ok(())
     }),
-    used("api-trace", "enable", "requests are remembered", ["enable", "--api-trace 262144"], |s, _, _| {
+    used("api-trace", "enable", "the API trace is started", ["enable", "--api-trace 262144"], |s, _, _| {
         s.api_trace.get_or_insert(MESSAGES);
         Ok(())
     }),
     used(
         "api-trace",
         "nitems <n>",
-        "so many requests are remembered",
+        "number of messages in the API trace",
         ["nitems 100", "--api-trace 100"],
         |s, given, _| {
             s.api_trace = Some(given.number()?);
@@ -484,7 +434,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "plugins",
         "plugin default {}",
-        "said of VPP's plugins; what Quiver has of them is always there",
+        "applies to VPP's plugins; Quiver's features are built in",
         ["plugin default { disable }", ""],
         |_, given, notes| {
             plugins::told("default", given, notes);
@@ -494,7 +444,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "plugins",
         "plugin <name> {}",
-        "what Quiver has in its place is always there; what it has not is a warning if it is enabled",
+        "Quiver's features are built in; enabling a missing one is a warning",
         ["plugin ping_plugin.so { enable }", ""],
         |_, given, notes| {
             plugins::told(&given.text()?, given, notes);
@@ -524,7 +474,7 @@ pub const SETTINGS: &[Setting] = &[
     pointless("logging", "size <n>", LOG_BUFFER),
     pointless("logging", "unthrottle-time <seconds>", LOG_BUFFER),
     pointless("logging", "add-to-elog", LOG_BUFFER),
-    pointless("logging", "class <name> {}", "`set logging class` and RUST_LOG say what single parts of quiverd log"),
+    pointless("logging", "class <name> {}", "use `set logging class` or RUST_LOG for single modules"),
     used(
         "node",
         "default {}",
@@ -549,7 +499,7 @@ pub const SETTINGS: &[Setting] = &[
     used(
         "punt",
         "socket <path>",
-        "programs send packets by it, and have those that `punt socket register` gives them",
+        "programs send and receive punted packets by it (`punt socket register`)",
         ["socket /tmp/v/punt.sock", "--punt-socket /tmp/v/punt.sock"],
         |s, given, _| {
             s.punt_socket = given.path()?;
@@ -560,7 +510,7 @@ pub const SETTINGS: &[Setting] = &[
     pointless("l3fib", "", "tables grow as needed"),
     pointless("ip", "", MEMORY),
     pointless("vlib", "", "there is no event log"),
-    pointless("api-fuzz", "", "it is a test's tool inside VPP"),
+    pointless("api-fuzz", "", "it is a test tool inside VPP"),
     missing("dpdk", "", "there is no DPDK driver yet: `create host-interface` uses what Linux has"),
     missing("dsa", "", "DSA engines are not used"),
     missing("devices", "", "there are no native drivers yet: `create host-interface` uses what Linux has"),
@@ -580,11 +530,7 @@ pub const SETTINGS: &[Setting] = &[
     missing("cnat", "", "there is no NAT yet"),
     missing("dslite", "", "there is no NAT yet"),
     missing("sfdp", "", "there are no sessions yet"),
-    missing(
-        "acl-plugin",
-        "",
-        "access lists know no sessions yet; they stand on interfaces, and `abf policy` forwards by them",
-    ),
+    missing("acl-plugin", "", "ACLs have no sessions yet; interfaces and `abf policy` use stateless ones"),
     missing("mpls", "", "there is no MPLS"),
     missing("linux-cp", "", "interfaces are not mirrored into Linux"),
     missing("linux-nl", "", "routes are not taken from Linux"),
@@ -606,7 +552,7 @@ mod tests {
     #[test]
     fn every_example_is_read_and_gives_what_the_table_says() {
         for setting in SETTINGS {
-            if let Fate::Used { example, gives, .. } = setting.fate {
+            if let Disposition::Used { example, gives, .. } = setting.disposition {
                 let text = format!("{} {{ {example} }}", setting.section);
                 assert!(options(&text).contains(gives), "{text}: {}", options(&text));
                 // What other settings give is not there without it.
@@ -624,7 +570,7 @@ mod tests {
 
     #[test]
     fn every_other_form_is_told() {
-        for setting in SETTINGS.iter().filter(|setting| !matches!(setting.fate, Fate::Used { .. })) {
+        for setting in SETTINGS.iter().filter(|setting| !matches!(setting.disposition, Disposition::Used { .. })) {
             let choice = |piece: &str| piece.trim_matches(['(', ')']).split('|').next().unwrap_or_default().to_owned();
             let pieces = setting.form.split_whitespace().map(|piece| match piece.as_bytes()[0] {
                 b'<' => "7".to_owned(),
@@ -635,8 +581,8 @@ mod tests {
             let text = format!("{} {{ {} }}", setting.section, pieces.collect::<Vec<_>>().join(" "));
             let mut startup = Startup::default();
             startup.read(Source::CommandLine, &text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let severity = match setting.fate {
-                Fate::Pointless(_) => Severity::Info,
+            let severity = match setting.disposition {
+                Disposition::Pointless(_) => Severity::Info,
                 _ => Severity::Warning,
             };
             assert_eq!(startup.notes.iter().map(|note| note.severity).collect::<Vec<_>>(), [severity], "{text}");

@@ -1,7 +1,8 @@
 //! VPP's `startup.conf`, from a file or from the command line, and what it means to quiverd.
 //!
 //! - `grammar`: words, and blocks in braces, with their places.
-//! - [`known`]: the one table of all settings: how each is written, and what becomes of it here.
+//! - [`known`]: the one table of all settings: how each is written, and what becomes of it here; `given`: what a text gives one;
+//!   `reader`: reads a text by the table.
 //! - `settings`: [`Startup`], the values that were read.
 //! - `values`: sizes, lists of cores.
 //! - `options`: these values as options of quiverd's command line, which is all that they can say.
@@ -23,17 +24,20 @@
 //! ```
 
 mod error;
+mod given;
 mod grammar;
 pub mod known;
 mod options;
 mod plugins;
+mod reader;
 mod settings;
 mod values;
 
 pub use error::{Note, Place, Severity, StartupError};
 pub use options::Machine;
 pub use plugins::AT_HOME;
-pub use settings::{Buffers, Cpu, Source, Startup, Terminal, Unix};
+pub use reader::Source;
+pub use settings::{Buffers, Cpu, Startup, Terminal, Unix};
 pub use values::size;
 
 /// Whether a text looks like a `startup.conf` rather than like a configuration of Quiver's own, which is YAML: its first

@@ -32,6 +32,8 @@ impl Startup {
         options.value("--unspoken", Some("punt"));
         options.value("--punt-socket", self.punt_socket.as_deref().map(text));
         options.value("--runtime-dir", unix.runtime_folder.as_deref().map(text));
+        // VPP's users and tests look for captures and traces there.
+        options.value("--captures", Some("/tmp"));
         options.value("--pid-file", unix.pid_file.as_deref().map(text));
         options.value("--log-file", unix.log.as_deref().map(text));
         options.value("--log-level", self.log_level);
@@ -124,7 +126,7 @@ mod tests {
     fn without_a_word_it_is_what_vpp_does() {
         assert_eq!(
             read("").options(&machine(2)).join(" "),
-            "--daemon --no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --api-socket /run/vpp/api.sock --stats-socket /run/vpp/stats.sock"
+            "--daemon --no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --captures /tmp --api-socket /run/vpp/api.sock --stats-socket /run/vpp/stats.sock"
         );
     }
 
@@ -138,7 +140,7 @@ mod tests {
         let startup = read(text);
         assert_eq!(
             startup.options(&machine(2)).join(" "),
-            "--no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --runtime-dir /t --cli-listen /t/cli.sock --api-socket /t/api.sock --api-trace 262144 --stats-socket /t/stats.sock \
+            "--no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --runtime-dir /t --captures /tmp --cli-listen /t/cli.sock --api-socket /t/api.sock --api-trace 262144 --stats-socket /t/stats.sock \
              --stats-size 67108864 --workers 2 --cores 1,0 --isa avx512"
         );
         let told = startup.notes_on(&machine(2));

@@ -1,17 +1,27 @@
 //! VPP's plugins by name: what Quiver has in their place.
 
 use super::error::Severity;
+use super::given::Given;
 use super::grammar::Item;
-use super::known::Given;
 
 /// Plugins of VPP whose work a room of Quiver does, and where it is done.
 pub const AT_HOME: &[(&str, &str)] = &[
+    ("abf_plugin.so", "`abf policy`"),
+    ("acl_plugin.so", "`set acl-plugin`, without sessions"),
     ("af_packet_plugin.so", "`create host-interface`"),
     ("arping_plugin.so", "announcements and probes of neighbours"),
     ("bufmon_plugin.so", "`show buffers`"),
+    ("dispatch_trace_plugin.so", "`pcap dispatch trace`"),
+    ("geneve_plugin.so", "`create geneve tunnel`"),
+    ("l3xc_plugin.so", "`l3xc`"),
     ("memif_plugin.so", "`create interface memif`"),
+    ("mss_clamp_plugin.so", "`set interface tcp-mss-clamp`"),
     ("ping_plugin.so", "`ping`"),
+    ("policer_plugin.so", "`policer add`, for punted packets"),
+    ("tap_plugin.so", "`create tap`"),
     ("tracedump_plugin.so", "`show trace`"),
+    ("urpf_plugin.so", "`set urpf`"),
+    ("vxlan_plugin.so", "`create vxlan tunnel`"),
 ];
 
 /// Says what becomes of `plugin <name> { enable | disable }`.
@@ -50,9 +60,9 @@ mod tests {
             startup.notes.iter().map(|note| (note.severity, note.text.clone())).collect::<Vec<_>>()
         };
         assert_eq!(notes("plugin dpdk_plugin.so { disable } plugin x.so {disable}"), []);
-        let told = notes("plugin acl_plugin.so {enable} plugin memif_plugin.so { enable skip-version-check }");
+        let told = notes("plugin nat_plugin.so {enable} plugin memif_plugin.so { enable skip-version-check }");
         assert_eq!((told[0].0, told[1].0, told.len()), (Severity::Warning, Severity::Info, 2));
-        assert!(told[0].1.contains("plugin acl_plugin.so: Quiver has nothing in its place"), "{}", told[0].1);
+        assert!(told[0].1.contains("plugin nat_plugin.so: Quiver has nothing in its place"), "{}", told[0].1);
         assert!(notes("plugin x.so { disable frob }")[0].1.contains("'frob' is not known"));
     }
 }

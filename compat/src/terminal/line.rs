@@ -1,7 +1,7 @@
 //! A line that is being edited, its history, and what a terminal has to print so that it shows the line.
 
-use super::Screen;
 use super::keys::Key;
+use super::screen::Screen;
 
 /// A longer line takes no more.
 const LENGTH_MAX: usize = 4096;

@@ -1,7 +1,7 @@
 //! An answer that is longer than the screen, a page at a time.
 
-use super::Screen;
 use super::keys::Key;
+use super::screen::Screen;
 
 /// An answer, cut into rows of the screen.
 #[derive(Debug, Default)]

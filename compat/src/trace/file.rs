@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::Requests;
+use super::requests::Requests;
 use crate::api::Api;
 use crate::wire::{Input, Malformed, Wire};
 

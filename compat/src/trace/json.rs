@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use quiver_wire::MacAddress;
 use serde_json::{Map, Value};
 
-use super::Requests;
+use super::requests::Requests;
 use crate::api::Api;
 use crate::definition::{Definition, Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed, Wire};

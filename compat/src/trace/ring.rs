@@ -1,13 +1,11 @@
-//! The messages that passed last, and a walk through them that lets others have their turns.
+//! The messages that passed last.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use quiver_control::cli::Matches;
-use quiver_control::{Control, Pace};
-use serde_json::Value;
+use quiver_control::Control;
 
-use super::{Trace, json};
+use super::secrets::hidden;
 use crate::api::Api;
 
 /// Bytes of memory that are taken at most, however few or small the messages are.
@@ -22,19 +20,25 @@ pub(super) struct Messages {
     /// How many are remembered while it is on.
     limit: usize,
     pub on: bool,
+    /// Whether secrets in messages are remembered, too.
+    pub has_secrets: bool,
     pub messages: VecDeque<Rc<[u8]>>,
     /// How many there were before the first of them.
-    forgotten: u64,
+    pub forgotten: u64,
     pub bytes: usize,
     /// Whether some were forgotten for want of room.
     pub wrapped: bool,
 }
 
 impl Messages {
-    pub fn note(&mut self, message: &[u8]) {
-        if !self.on {
-            return;
+    /// Remembers a message, while it is on.
+    pub fn note_of(&mut self, control: &Control, message: &[u8]) {
+        if self.on {
+            let hidden = if self.has_secrets { None } else { hidden(&control.room::<Api>(), message) };
+            self.note(hidden.as_deref().unwrap_or(message));
         }
+    }
+    fn note(&mut self, message: &[u8]) {
         self.bytes += message.len();
         self.messages.push_back(message.into());
         while self.messages.len() > self.limit || self.bytes + self.messages.len() * BESIDE > BYTES_MAX {
@@ -52,39 +56,6 @@ impl Messages {
         self.forgotten += self.messages.len() as u64;
         (self.bytes, self.wrapped) = (0, false);
         std::mem::take(&mut self.messages)
-    }
-}
-
-/// The messages that are remembered when this begins, one after the other, in turns with others. Those that are forgotten
-/// meanwhile are left out.
-pub(super) struct Walk {
-    control: Control,
-    is_told: bool,
-    /// The next one and the end, counted from the first that ever was.
-    next: u64,
-    end: u64,
-    pace: Pace,
-}
-
-impl Walk {
-    pub fn new(control: &Control, given: &Matches) -> Walk {
-        let (is_told, pace) = (given.has("tx"), Pace::in_turns(control));
-        let trace = &mut *control.room_mut::<Trace>();
-        let Messages { messages, forgotten, .. } = trace.side(is_told);
-        Walk { control: control.clone(), is_told, next: *forgotten, end: *forgotten + messages.len() as u64, pace }
-    }
-    pub async fn next(&mut self) -> Option<Rc<[u8]>> {
-        self.pace.step().await;
-        let trace = &mut *self.control.room_mut::<Trace>();
-        let Messages { messages, forgotten, .. } = trace.side(self.is_told);
-        let number = self.next.max(*forgotten);
-        self.next = number + 1;
-        if number >= self.end { None } else { messages.get(usize::try_from(number - *forgotten).ok()?).cloned() }
-    }
-    /// The next one in words.
-    pub async fn next_in_words(&mut self) -> Option<Value> {
-        let message = self.next().await?;
-        Some(json::show(&self.control.room::<Api>(), &message))
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::ready;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use quiver_compat::session::{Hangup, REQUEST_MAX};
 use quiver_compat::trace::{self, TraceFiles};
 use quiver_compat::{Api, Caller, Message, Refusal, Retval, Session, Subscribers, Text, Wire, add};
 use quiver_control::cli::Output;
+use quiver_control::files::FileError;
 use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
@@ -73,6 +74,17 @@ struct TestEvent {
 #[message(request)]
 struct StnAddDelRule {
     is_add: bool,
+}
+
+/// Open to who knows the word.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct TestOpen {
+    number: u32,
+    #[secret]
+    word: Text<8>,
+    more: u32,
+    command: String,
 }
 
 /// On whose behalf?
@@ -384,12 +396,16 @@ fn who_introduces_itself_again_has_another_name_and_is_the_same_client() {
 struct Folder(RefCell<HashMap<String, Vec<u8>>>);
 
 impl TraceFiles for Folder {
-    fn create(&self, name: &str, content: Vec<u8>) -> LocalFuture<io::Result<PathBuf>> {
-        self.0.borrow_mut().insert(name.into(), content);
-        Box::pin(ready(Ok(Path::new("/tmp").join(name))))
+    fn folder(&self) -> PathBuf {
+        PathBuf::from("/run/quiver/captures")
     }
-    fn read(&self, name: &str) -> LocalFuture<io::Result<Vec<u8>>> {
-        Box::pin(ready(self.0.borrow().get(name).cloned().ok_or(io::ErrorKind::NotFound.into())))
+    fn create(&self, name: &str, content: Vec<u8>) -> LocalFuture<Result<PathBuf, FileError>> {
+        self.0.borrow_mut().insert(name.into(), content);
+        Box::pin(ready(Ok(self.folder().join(name))))
+    }
+    fn read(&self, name: &str) -> LocalFuture<Result<Vec<u8>, FileError>> {
+        let missing = || FileError::refused(&self.folder().join(name), io::ErrorKind::NotFound.into());
+        Box::pin(ready(self.0.borrow().get(name).cloned().ok_or_else(missing)))
     }
 }
 
@@ -423,7 +439,7 @@ fn what_clients_ask_can_be_looked_at_and_asked_again() {
     caller.dump(&TestCountDump { count: 1 });
     run("api trace off");
     caller.dump(&TestCountDump { count: 1 });
-    assert_eq!(run("api trace save asked"), "API trace saved to /tmp/asked");
+    assert_eq!(run("api trace save asked"), "API trace saved to /run/quiver/captures/asked");
     made.set(0);
     assert!(run("api trace replay asked").starts_with("1 messages were asked again, 0 are not known"));
     run("api trace on");
@@ -432,11 +448,44 @@ fn what_clients_ask_can_be_looked_at_and_asked_again() {
     run("api trace off");
     let told: serde_json::Value = serde_json::from_str(&run("api trace tx dump")).expect("one message");
     assert_eq!((&told["_msgname"], &told["retval"]), (&"test_add_reply".into(), &0.into()));
-    assert_eq!(run("api trace save-json asked.json"), "API trace saved to /tmp/asked.json");
+    assert_eq!(run("api trace save-json /tmp/asked.json"), "API trace saved to /run/quiver/captures/asked.json");
     assert!(run("api trace replay-json asked.json").starts_with("1 messages were asked again, 0 are not known"));
-    assert!(run("api trace replay-json asked").contains("/tmp/asked: "), "that is no JSON");
+    assert!(run("api trace replay-json asked").contains("/run/quiver/captures/asked: "), "that is no JSON");
     assert!(run("api trace save ../asked").contains("is no name of a file"));
-    assert!(run("api trace replay nothing").contains("/tmp/nothing"));
+    assert!(run("api trace replay nothing").contains("/run/quiver/captures/nothing: "));
+}
+
+#[test]
+fn traces_have_no_secrets_unless_they_are_asked_for() {
+    let (control, _) = control();
+    let folder = Rc::new(Folder::default());
+    trace::save_to(&control, folder.clone());
+    add(&control, "open", (1, 0, 0), |file| file.request(|_, _: TestOpen| Ok(())));
+    let run = |line: &str| {
+        let output = Default::default();
+        let running = Box::pin(control.commands().run(&control, line, &output));
+        running.now_or_never().expect("it answers at once").expect("it runs").text
+    };
+    let mut caller = Caller::connect(&control);
+    let mut open = || {
+        let command = "create interface memif secret abracadabra id 7".to_owned();
+        let request = TestOpen { number: 7, word: "sesame".to_owned().into(), more: 9, command };
+        caller.request(&request).map(drop).expect("it is done");
+        run("api trace dump")
+    };
+    run("api trace on");
+    let shown: serde_json::Value = serde_json::from_str(&open()).expect("one message");
+    assert_eq!((&shown["number"], &shown["word"], &shown["more"]), (&7.into(), &"******".into(), &9.into()));
+    assert_eq!(shown["command"], "create interface memif secret *********** id 7");
+    run("api trace save asked");
+    run("api trace save-json asked.json");
+    for (name, content) in folder.0.borrow().iter() {
+        let text = String::from_utf8_lossy(content);
+        assert!(!text.contains("sesame") && !text.contains("abracadabra"), "{name}");
+    }
+    run("api trace on secrets");
+    let shown = open();
+    assert!(shown.contains("sesame") && shown.contains("secret abracadabra id 7"), "{shown}");
 }
 
 #[test]
@@ -472,7 +521,8 @@ fn others_have_their_turns_while_a_long_trace_is_shown_saved_asked_again_and_for
     // The first one is of the caller.
     let numbers: Vec<_> = numbers.filter_map(|message| message["number"].as_u64()).collect();
     assert!(numbers.into_iter().eq(0..u64::from(MESSAGES)), "{} bytes", shown.len());
-    assert!(amidst >= MESSAGES / TURN, "{amidst} turns");
+    // The last messages are shown in the turn that ends it.
+    assert!(amidst + 1 >= MESSAGES / TURN, "{amidst} turns");
     for (save, replay) in [("save asked", "replay asked"), ("save-json words", "replay-json words")] {
         let amidst = run(&format!("api trace {save}")).1;
         assert!(amidst >= MESSAGES / TURN, "{save}: {amidst} turns");

@@ -37,7 +37,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Use an interface of Linux.
+/// Creates a host interface on the Linux interface `host_if_name`.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = AfPacketCreateReply)]
 pub struct AfPacketCreate {
@@ -46,14 +46,14 @@ pub struct AfPacketCreate {
     pub host_if_name: Text<64>,
 }
 
-/// It is this interface.
+/// Index of the new host interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub struct AfPacketCreateReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Use an interface of Linux.
+/// Creates a host interface on the Linux interface `host_if_name`, with `num_rx_queues` receive queues.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "af_packet_create_v2", reply = AfPacketCreateV2Reply)]
 pub struct AfPacketCreateV2 {
@@ -69,7 +69,7 @@ pub struct AfPacketCreateV2 {
     pub num_rx_queues: u16,
 }
 
-/// It is this interface.
+/// Index of the new host interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "af_packet_create_v2_reply")]
 pub struct AfPacketCreateV2Reply {
@@ -96,7 +96,7 @@ flags! {
     }
 }
 
-/// Use an interface of Linux.
+/// Creates a host interface on the Linux interface `host_if_name`, with the given number of queues.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "af_packet_create_v3", reply = AfPacketCreateV3Reply)]
 pub struct AfPacketCreateV3 {
@@ -115,14 +115,15 @@ pub struct AfPacketCreateV3 {
     pub num_tx_queues: u16,
 }
 
-/// It is this interface.
+/// Index of the new host interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "af_packet_create_v3_reply")]
 pub struct AfPacketCreateV3Reply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Has an interface of Linux used. Of one that is used already the answer says so, and its number.
+/// Creates a host interface. If the Linux interface is in use already, returns `IF_ALREADY_EXISTS` and the existing
+/// index.
 fn create(
     control: &Control,
     linux: &Text<64>,
@@ -147,7 +148,7 @@ fn create(
     Ok((Retval::DONE, control.room::<Interfaces>().id_of(&name)?.into()))
 }
 
-/// Stop using an interface of Linux; with it goes all that refers to it.
+/// Deletes a host interface and all configuration that refers to it; the Linux interface stays.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub struct AfPacketDelete {
@@ -163,12 +164,12 @@ async fn af_packet_delete(control: Control, request: AfPacketDelete) -> Result<(
     Ok(control.delete_in_turns::<HostInterface>(&host.name).await?)
 }
 
-/// Which interfaces of Linux are used?
+/// Dumps all host interfaces.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AfPacketDetails)]
 pub struct AfPacketDump;
 
-/// One that is, with its name in Linux.
+/// Describes one host interface: its index and its Linux name.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub struct AfPacketDetails {

@@ -13,17 +13,21 @@ const CREATE: &str = "create host-interface name <linux:text> { hw-addr <hw-addr
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add(
-        Command::new(CREATE, "Use an interface of Linux.", create)
-            .argument("linux", "its name in Linux")
-            .argument("hw-addr", "our address; without it, that which Linux has")
-            .argument("netns", "the network namespace in which Linux has it, by name or path")
-            .argument("num-rx-queues", "queues for receiving, served by different workers"),
+        Command::new(CREATE, "Create a host interface on a Linux interface.", create)
+            .argument("linux", "Linux name of the interface")
+            .argument("hw-addr", "MAC address; default: that in Linux")
+            .argument("netns", "network namespace of the Linux interface, by name or path")
+            .argument("num-rx-queues", "number of receive queues"),
     );
     commands.add(
-        Command::waiting("delete host-interface name <linux:text>", "Stop using an interface of Linux.", delete)
-            .argument("linux", "its name in Linux"),
+        Command::waiting(
+            "delete host-interface name <linux:text>",
+            "Delete a host interface; the Linux interface stays.",
+            delete,
+        )
+        .argument("linux", "Linux name of the interface"),
     );
-    commands.add(Command::new("show af-packet", "Show the interfaces of Linux that are used.", show));
+    commands.add(Command::new("show af-packet", "Show the host interfaces and their Linux names.", show));
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -61,7 +65,9 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
             Some(LinkState::Down) => "down",
-            Some(LinkState::Gone) | None => "error: Linux has it no more; delete it here, too",
+            Some(LinkState::Moved | LinkState::Gone) | None => {
+                "error: Linux has it no more; it is made anew when it has"
+            }
         };
         table.row([
             Cell::from(host.name.clone()),

@@ -1,4 +1,4 @@
-//! The object `HostInterface`, and what becomes of it: sockets on an interface of Linux, and an interface of ours.
+//! The object `HostInterface`, and its effect: sockets on a Linux interface, and an interface of ours.
 
 use std::os::fd::OwnedFd;
 
@@ -6,9 +6,9 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{Interfaces, NewInterface, create, remove};
+use quiver_interface::{Interfaces, LinkMtu, NewInterface, create, remove};
 use quiver_linux::{Link, LinkState, Linked, Links, LinuxError, Namespace, Watch, note_link, watch_links};
-use quiver_wire::UnicastMac;
+use quiver_wire::{MacAddress, UnicastMac};
 
 use crate::queue::Rx;
 use crate::send::Tx;
@@ -19,26 +19,29 @@ quiver_control::number! {
     pub struct HostQueues(u16) in 1..=16 as "host-queues";
 }
 
-/// An interface of Linux, used through an AF_PACKET socket. Linux goes on using it, too.
+/// Linux interface used through an AF_PACKET socket. Linux continues to use it, too.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "host-interfaces", provides = "interface")]
 pub struct HostInterface {
-    /// The name of the interface: host- and its name in Linux, such as host-eth0.
+    /// Name: host- and the Linux name, such as host-eth0.
     #[key]
     pub name: String,
-    /// The network namespace in which Linux has it, by name or path; without it, the daemon's own.
+    /// Network namespace of the Linux interface, by name or path. Default: quiverd's own.
     #[fixed]
     pub namespace: Option<String>,
-    /// Our address; without it, that which Linux has.
+    /// MAC address of the interface. Default: that in Linux.
     #[fixed]
     pub mac: Option<UnicastMac>,
-    /// Queues for receiving, served by different workers.
+    /// Number of receive queues, which different workers may poll.
     #[fixed]
     #[default(HostQueues::MIN)]
     pub rx_queues: HostQueues,
 }
 
-/// What a name begins with.
+/// MTU of a link whose MTU is unknown.
+const MTU: u16 = 1500;
+
+/// Prefix of the interfaces' names.
 const PREFIX: &str = "host-";
 
 impl HostInterface {
@@ -52,21 +55,22 @@ impl HostInterface {
     }
 }
 
-/// What the room keeps.
+/// The room's state.
 pub(crate) struct HostInterfaces {
     /// The node that stands for the receive queues.
     input: NodeId,
-    /// What was made for each object, with Linux's interface as it was found.
-    pub links: Links<()>,
+    /// The links of each object, with Linux's settings as they were found.
+    pub links: Links,
 }
 
 impl HostInterfaces {
     pub fn new(input: NodeId) -> HostInterfaces {
-        HostInterfaces { input, links: Links::default() }
+        // Linux sends no longer packets by its interface, whatever is configured of ours.
+        HostInterfaces { input, links: Links::new(LinkMtu::limit, false) }
     }
 }
 
-/// What holds of a host interface by itself.
+/// Checks a host interface that needs no other object.
 pub(crate) fn check(host: &HostInterface) -> Result<(), ObjectError> {
     if host.linux().is_empty() {
         let what = format!("'{}' is no name of a host interface", host.name);
@@ -88,31 +92,51 @@ pub(crate) fn apply(control: &Control, change: Change<'_, HostInterface>) -> Res
     }
 }
 
-fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
-    if control.room::<Interfaces>().find(&host.name).is_some() {
-        return Err(ObjectError::field("name", format!("there is an interface {} already", host.name))
-            .remedy("delete it first"));
+/// The same without Linux, where a link has the MTU that most have.
+pub(crate) fn apply_inside(control: &Control, change: Change<'_, HostInterface>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(host) => {
+            control.room::<Interfaces>().check_free(&host.name, "delete it first")?;
+            let (input, workers) = (control.room::<HostInterfaces>().input, control.room::<Dataplane>().workers());
+            let queues = Queues::of_nothing(input, host.rx_queues.get().into(), workers);
+            let mac = host.mac.map_or(MacAddress::ZERO, UnicastMac::get);
+            create(control, interface(host, mac, MTU, queues)).map(drop)
+        }
+        Change::Update { .. } => Ok(()),
+        Change::Delete(host) => {
+            let id = control.room::<Interfaces>().id_of(&host.name)?;
+            remove(control, id);
+            Ok(())
+        }
     }
+}
+
+/// Checks that the namespace and the Linux interface exist.
+pub(crate) fn needs(host: &HostInterface) -> Result<(), ObjectError> {
     let namespace = Namespace::find(host.namespace.as_deref()).map_err(|e| e.of_field("namespace"))?;
-    let (watch, link) = Watch::start(&namespace, host.linux()).map_err(|e| e.of_field("name"))?;
+    Link::find(&namespace, host.linux()).map(drop).map_err(|e| e.of_field("name"))
+}
+
+fn interface(host: &HostInterface, mac: MacAddress, mtu: u16, queues: Queues) -> NewInterface {
+    NewInterface { name: host.name.clone(), kind: "af-packet", mac, mtu, parent: None, queues: Some(queues) }
+}
+
+fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
+    control.room::<Interfaces>().check_free(&host.name, "delete it first")?;
+    let namespace = Namespace::find(host.namespace.as_deref()).map_err(|e| e.of_field("namespace"))?;
+    let (watch, link) = Watch::start(&namespace, host.linux()).map_err(|e| e.within("namespace", "name"))?;
     let (input, workers) = (control.room::<HostInterfaces>().input, control.room::<Dataplane>().workers());
     let sockets = namespace.within(|| sockets(host, &link, workers)).and_then(|sockets| sockets);
-    let (receivers, senders) = sockets.map_err(|e| e.of_field("name"))?;
+    let (receivers, senders) = sockets.map_err(|e| e.within("namespace", "name"))?;
     let rx = receivers.into_iter().map(|(socket, ring)| Box::new(Rx::new(socket, ring)) as Box<dyn RxQueue>);
     let tx = senders.into_iter().map(|fd| Box::new(Tx::new(fd)) as Box<dyn TxQueue>);
-    let new = NewInterface {
-        name: host.name.clone(),
-        kind: "af-packet",
-        mac: host.mac.map_or(link.mac, UnicastMac::get),
-        mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
-        parent: None,
-        queues: Some(Queues { input, rx: rx.collect(), tx: tx.collect() }),
-    };
+    let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
+    let queues = Queues { input, rx: rx.collect(), tx: tx.collect() };
+    let new = interface(host, host.mac.map_or(link.mac, UnicastMac::get), mtu, queues);
     let state = if link.running { LinkState::Running } else { LinkState::Down };
     let id = create(control, new)?;
-    let linked = Linked { id, link, state, watch, kept: () };
-    let seen = linked.seen();
-    control.room_mut::<HostInterfaces>().links.insert(&host.name, linked);
+    let linked = Linked { id, link, state, watch, namespace, is_lost: false };
+    let seen = control.room_mut::<HostInterfaces>().links.insert(&host.name, linked);
     note_link(control, id, seen);
     Ok(())
 }
@@ -125,9 +149,9 @@ fn sockets(host: &HostInterface, link: &Link, workers: usize) -> Result<Sockets,
     Ok((socket::receivers(host.linux(), link.index, host.rx_queues.get().into())?, senders))
 }
 
-/// Notes from now on what happens to Linux's interfaces.
+/// Follows changes of Linux's interfaces from now on.
 pub(crate) fn watch(control: &Control) {
-    watch_links(control, "af-packet-links", |hosts: &mut HostInterfaces| &mut hosts.links);
+    watch_links(control, "af-packet-links", HostInterface::KIND, |hosts: &mut HostInterfaces| &mut hosts.links);
 }
 
 #[cfg(test)]

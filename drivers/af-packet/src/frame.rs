@@ -1,4 +1,4 @@
-//! What the kernel writes into a frame of the ring (linux/if_packet.h, TPACKET_V2): a header, then the packet.
+//! A frame of the kernel's ring (linux/if_packet.h, TPACKET_V2): a header, then the packet.
 //!
 //! Nothing here is trusted: whatever the bytes are, reading them stays inside the frame.
 
@@ -13,14 +13,14 @@ const LOSING: u32 = 1 << 2;
 const VLAN: u32 = 1 << 4;
 /// The tag's own ethertype is told, too.
 const VLAN_ETHERTYPE: u32 = 1 << 6;
-/// What a tag without told ethertype had (IEEE 802.1Q).
+/// Ethertype of a tag whose ethertype the kernel does not report (IEEE 802.1Q).
 const DOT1Q: u16 = 0x8100;
 
 /// `tpacket2_hdr`.
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FrameHeader {
-    /// Whose the frame is, which is read only through [`crate::ring::Ring`]; and what the kernel did.
+    /// Owner of the frame, read only through [`crate::ring::Ring`], and the kernel's status flags.
     status: U32,
     length: U32,
     captured: U32,
@@ -39,14 +39,14 @@ pub const STATUS: usize = std::mem::offset_of!(FrameHeader, status);
 /// A VLAN tag that the kernel took off, to be put back behind the addresses: ethertype and tag control information.
 pub type Tag = Option<[u8; 4]>;
 
-/// What a frame says.
+/// Content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received<'f> {
     /// A whole packet.
     Whole {
         /// Its bytes, without the tag.
         bytes: &'f [u8],
-        /// What is left to do for it.
+        /// Checksum and segmentation left to do.
         offload: VirtioNetHeader,
         /// Its tag.
         tag: Tag,

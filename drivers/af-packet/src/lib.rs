@@ -27,7 +27,9 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(config::HostInterfaces::new(input));
     undecided(control, "af-packet-input", Undecided::Load, &["no-buffer", "ring-full"]);
     undecided(control, "af-packet-input", Undecided::Packet, &["truncated"]);
-    control.objects().add(Kind::new(config::apply).check(config::check));
+    let hosts = Kind::new(config::apply).check(config::check).memory(|_| quiver_interface::MEMORY);
+    // Any number of sockets share a link.
+    control.objects().add(hosts.outside(config::apply_inside, config::needs, |_| vec![]));
     config::watch(control);
     commands::register(control);
     api::register(control);

@@ -58,7 +58,11 @@ impl TxQueue for Tx {
                 Ok(sent) => at += sent.max(1),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS) => return at,
-                // The interface is down or gone (ENETDOWN, ENXIO), or the packet is none that it takes (EINVAL, EMSGSIZE).
+                Err(Errno::MSGSIZE) => {
+                    cx.refuse_too_long(batch.length(at));
+                    at += 1;
+                }
+                // The interface is down or gone (ENETDOWN, ENXIO), or the packet is none that it takes (EINVAL).
                 Err(_) => {
                     cx.refuse(batch.length(at));
                     at += 1;

@@ -4,7 +4,7 @@
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use quiver_linux::LinuxError;
+use quiver_linux::{Capability, LinuxError};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
 use crate::ring::{BLOCK, FRAME, FRAMES, Ring};
@@ -102,7 +102,8 @@ fn open(name: &str) -> Result<OwnedFd, LinuxError> {
     // SAFETY: takes no pointers.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
     if fd < 0 {
-        return Err(LinuxError::refused(format!("open a packet socket for {name}"), Error::last_os_error()));
+        let action = format!("open a packet socket for {name}");
+        return Err(LinuxError::of_right(action, Error::last_os_error(), Capability::NetRaw));
     }
     // SAFETY: a fresh descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

@@ -9,7 +9,7 @@ fn frames() {
     bolero::check!().for_each(|bytes: &[u8]| agree(bytes));
 }
 
-/// As `frames`, but with fields that are small, and often fit together: six bytes are the fields, the rest is the frame.
+/// Like `frames`, with small fields that often fit together: six bytes are the fields, the rest is the frame.
 #[test]
 fn small_frames() {
     bolero::check!().with_max_len(160).for_each(|bytes: &[u8]| {

@@ -2,6 +2,8 @@
 //!
 //! Two namespaces, each with a veth pair to a third one, where the daemon joins the pairs' other ends.
 
+mod mtu;
+
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, ExitCode};
 use std::thread::spawn;
@@ -30,6 +32,8 @@ const TRIALS: &[Trial<World>] = &[
     ("what_finds_the_ring_full_is_dropped_by_name", ring_full),
     ("what_the_ring_holds_in_part_is_dropped_by_name", truncated),
     ("an_interface_that_goes_down_or_away_is_told", goes_away),
+    mtu::TOLD,
+    mtu::TOO_LONG,
     ("links_are_as_fast_as_linux_says", speed),
     ("mistakes_name_object_field_and_remedy", mistakes),
     ("clients_of_vpp_have_interfaces_of_linux_used", messages),
@@ -39,7 +43,7 @@ fn main() -> ExitCode {
     trials::main(enter(), TRIALS)
 }
 
-/// What arrives on one interface of a pair leaves by the other.
+/// Packets that arrive on one interface of a pair leave by the other.
 const CROSSING: Rooms = rooms![without wires: quiver_interface, crossing, quiver_af_packet];
 
 /// How long anything that Linux does may take.
@@ -179,7 +183,7 @@ fn no_buffers(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
-/// More packets than a ring has frames, while nobody turns the worker.
+/// More packets than a ring has frames, while the worker does not run.
 fn ring_full(world: &World) -> Result<(), Failed> {
     let mut site = site(world, "full", 1500, 1, "")?;
     let sent = 6_000;

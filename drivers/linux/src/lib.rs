@@ -1,6 +1,7 @@
 //! Linux's side of the interfaces that drivers share with it: network namespaces, links, addresses.
 #![forbid(unsafe_code)]
 
+mod capability;
 mod error;
 mod link;
 mod links;
@@ -11,6 +12,7 @@ mod send;
 mod speed;
 mod watch;
 
+pub use capability::Capability;
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
 pub use links::{Linked, Links, Seen, note_link, watch_links};

@@ -7,7 +7,7 @@ use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder, new_connection};
 
-use crate::{LinuxError, Namespace};
+use crate::{Capability, LinuxError, Namespace};
 
 /// What Linux says of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +182,7 @@ fn refused(action: impl Into<String>, error: rtnetlink::Error) -> LinuxError {
         rtnetlink::Error::NetlinkError(message) => std::io::Error::from_raw_os_error(-message.raw_code()),
         other => std::io::Error::other(other.to_string()),
     };
-    LinuxError::refused(action, source)
+    LinuxError::of_right(action, source, Capability::NetAdmin)
 }
 
 #[cfg(test)]

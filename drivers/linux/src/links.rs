@@ -4,60 +4,107 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_interface::{InterfaceId, set_link, set_speed};
+use quiver_control::object::ObjectRef;
+use quiver_interface::{InterfaceId, LinkMtu, set_link, set_link_mtu, set_speed};
 
-use crate::{Link, LinkState, Watch};
+use crate::{Link, LinkState, LinuxError, Namespace, Watch};
 
 /// How often links are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// At every such look the names of their namespaces, too.
+const NAMES_EVERY: u32 = 10;
 
-/// The devices of a room by the names of their objects, each with its link under watch. `D` is what else the room keeps of one.
-pub struct Links<D>(BTreeMap<String, Linked<D>>);
+/// The devices of a room by the names of their objects, each with its link under watch.
+pub struct Links {
+    devices: BTreeMap<String, Linked>,
+    /// Makes the link MTU of an interface of the MTU that Linux has for the device.
+    mtu: fn(u16) -> LinkMtu,
+    /// Whether a device still works that was moved to another namespace.
+    can_move: bool,
+    /// Looks so far.
+    looks: u32,
+}
 
 /// A device and its link.
-pub struct Linked<D> {
+pub struct Linked {
     /// Its interface.
     pub id: InterfaceId,
-    /// The link as it was when the device was made.
+    /// The link as it was when it was set last, with the MTU that was last seen.
     pub link: Link,
     /// The link as it was last seen.
     pub state: LinkState,
     /// What tells how the link is.
     pub watch: Watch,
-    /// What else the room keeps of the device.
-    pub kept: D,
+    /// The namespace that it was found in.
+    pub namespace: Namespace,
+    /// Whether it was told that the device is not there any more.
+    pub is_lost: bool,
 }
 
-impl<D> Default for Links<D> {
-    fn default() -> Links<D> {
-        Links(BTreeMap::new())
+impl Links {
+    /// None yet; `mtu` says what an MTU in Linux means for ours, `can_move` whether a device still works that was moved to another
+    /// namespace.
+    pub fn new(mtu: fn(u16) -> LinkMtu, can_move: bool) -> Links {
+        Links { devices: BTreeMap::new(), mtu, can_move, looks: 0 }
     }
-}
-
-impl<D> Links<D> {
     /// The device of the object of this name.
-    pub fn get(&self, name: &str) -> Option<&Linked<D>> {
-        self.0.get(name)
+    pub fn get(&self, name: &str) -> Option<&Linked> {
+        self.devices.get(name)
     }
-    /// Puts the device of an object under watch.
-    pub fn insert(&mut self, name: &str, linked: Linked<D>) {
-        self.0.insert(name.to_owned(), linked);
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Linked> {
+        self.devices.get_mut(name)
+    }
+    /// The link MTU of an interface whose device has this MTU in Linux.
+    pub fn mtu_of(&self, of_linux: u16) -> LinkMtu {
+        (self.mtu)(of_linux)
+    }
+    /// Puts the device of an object under watch. What is to be noted of its link.
+    pub fn insert(&mut self, name: &str, linked: Linked) -> Seen {
+        let seen = linked.seen(self.mtu);
+        self.devices.insert(name.to_owned(), linked);
+        seen
     }
     /// Gives a device back to whoever deletes it.
-    pub fn remove(&mut self, name: &str) -> Option<Linked<D>> {
-        self.0.remove(name)
+    pub fn remove(&mut self, name: &str) -> Option<Linked> {
+        self.devices.remove(name)
     }
-    /// The interfaces whose links have changed since the last look, and how they are now.
-    fn look(&mut self) -> Vec<(InterfaceId, Seen)> {
-        let changed = self.0.values_mut().filter_map(|linked| {
-            let before = linked.seen();
+    /// The interfaces whose links have changed since the last look, and how they are now; and the objects whose devices have gone
+    /// since.
+    fn look(&mut self) -> (Vec<Change>, Vec<Loss>) {
+        self.looks = self.looks.wrapping_add(1);
+        let (mtu, can_move, is_name_due) = (self.mtu, self.can_move, self.looks.is_multiple_of(NAMES_EVERY));
+        let (mut changed, mut lost) = (vec![], vec![]);
+        for (name, linked) in &mut self.devices {
+            let before = linked.seen(mtu);
             linked.state = linked.watch.poll();
-            let now = linked.seen();
-            (before != now).then_some((linked.id, now))
-        });
-        changed.collect()
+            linked.link.mtu = linked.watch.mtu();
+            let gone = match linked.state {
+                _ if linked.is_lost => None,
+                LinkState::Gone => Some(linked.no_link()),
+                LinkState::Moved if !can_move => Some(linked.no_link()),
+                _ if is_name_due && !linked.namespace.is_named() => {
+                    Some(LinuxError::RenewedNamespace(linked.namespace.name().to_owned()))
+                }
+                _ => None,
+            };
+            if let Some(error) = gone {
+                linked.is_lost = true;
+                lost.push((name.clone(), error));
+            }
+            let now = linked.seen(mtu);
+            if before != now {
+                changed.push((linked.id, now));
+            }
+        }
+        (changed, lost)
     }
 }
+
+/// An interface whose link has changed, and the link's state now.
+type Change = (InterfaceId, Seen);
+/// The name of an object whose device is gone, and the reason.
+type Loss = (String, LinuxError);
 
 /// How a link is, as far as its interface is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +113,19 @@ pub struct Seen {
     pub running: bool,
     /// Kilobits that it carries a second; none where Linux has no figure.
     pub speed: Option<u32>,
+    /// How long packets are that it takes.
+    pub mtu: LinkMtu,
 }
 
-impl<D> Linked<D> {
+impl Linked {
+    fn no_link(&self) -> LinuxError {
+        LinuxError::NoLink { name: self.watch.name().to_owned(), namespace: self.namespace.name().to_owned() }
+    }
     /// How its link was last seen.
-    pub fn seen(&self) -> Seen {
-        Seen { running: self.state == LinkState::Running, speed: self.watch.speed() }
+    fn seen(&self, mtu: fn(u16) -> LinkMtu) -> Seen {
+        let of_linux = u16::try_from(self.watch.mtu()).unwrap_or(u16::MAX);
+        let running = self.state == LinkState::Running && !self.is_lost;
+        Seen { running, speed: self.watch.speed(), mtu: mtu(of_linux) }
     }
 }
 
@@ -79,16 +133,24 @@ impl<D> Linked<D> {
 pub fn note_link(control: &Control, id: InterfaceId, seen: Seen) {
     set_link(control, id, seen.running);
     set_speed(control, id, seen.speed);
+    set_link_mtu(control, id, seen.mtu);
 }
 
-/// Starts the task `name` that looks at the links of a room, whose state is `R`, and notes what has become of them.
-pub fn watch_links<R: 'static, D: 'static>(control: &Control, name: &'static str, links: fn(&mut R) -> &mut Links<D>) {
+/// Starts the task `name` that looks at the links of a room, whose state is `R` and whose objects are of this kind, and notes what has
+/// become of them. An object whose device is not there any more goes on without it, and is made anew when it is.
+pub fn watch_links<R: 'static>(
+    control: &Control,
+    name: &'static str,
+    kind: &'static str,
+    links: fn(&mut R) -> &mut Links,
+) {
     let task = control.clone();
     control.spawn(name, async move {
         loop {
             task.sleep(LOOK_EVERY).await;
-            let changed = links(&mut task.room_mut::<R>()).look();
+            let (changed, lost) = links(&mut task.room_mut::<R>()).look();
             changed.into_iter().for_each(|(id, seen)| note_link(&task, id, seen));
+            lost.iter().for_each(|(name, error)| task.lost(&ObjectRef::new(kind, name.as_str()), error.of_field("")));
         }
     });
 }

@@ -58,8 +58,8 @@ impl TxQueue for WriteQueue {
             match written {
                 Ok(_) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS) => return i,
-                // The other end is down (EIO, ENETDOWN) or gone (EBADFD, ENXIO), or the packet is none that it takes
-                // (EINVAL, EMSGSIZE).
+                Err(Errno::MSGSIZE) => cx.refuse_too_long(batch.length(i)),
+                // The other end is down (EIO, ENETDOWN) or gone (EBADFD, ENXIO), or the packet is none that it takes (EINVAL).
                 Err(_) => cx.refuse(batch.length(i)),
             }
         }

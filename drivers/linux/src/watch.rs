@@ -1,9 +1,10 @@
-//! Watching links: whether packets can pass, how many, and whether the link is still there.
+//! Watching links: whether packets can pass, how many and how long ones, and whether the link is still there.
 
 use std::io::ErrorKind;
 
 use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
 use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::speed::Speed;
@@ -21,15 +22,20 @@ pub enum LinkState {
     Running,
     /// It is set down, or has no carrier.
     Down,
-    /// It was deleted, moved to another namespace, or its namespace is gone.
+    /// It was moved to another namespace.
+    Moved,
+    /// It was deleted, or its namespace is gone.
     Gone,
 }
 
 /// A link under watch: a socket that the kernel tells of all links of a namespace.
 pub struct Watch {
     socket: Socket,
+    name: String,
     index: u32,
     state: LinkState,
+    /// Bytes of a packet at most, from the layer 3 header on.
+    mtu: u32,
     /// Linux's answers about its speed, if it has any, and the last one.
     answers: Option<Speed>,
     speed: Option<u32>,
@@ -52,14 +58,33 @@ impl Watch {
         let link = Link::find(namespace, name)?;
         let state = if link.running { LinkState::Running } else { LinkState::Down };
         let buffer = Vec::with_capacity(MESSAGE_MAX);
-        let mut watch = Watch { socket, index: link.index, state, answers, speed: None, buffer };
+        let mut watch = Watch {
+            socket,
+            name: name.to_owned(),
+            index: link.index,
+            state,
+            mtu: link.mtu,
+            answers,
+            speed: None,
+            buffer,
+        };
         watch.ask();
         Ok((watch, link))
+    }
+
+    /// The name by which it was found.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Kilobits that the link carries a second, as it was when something was last told of it. None where Linux has no figure.
     pub fn speed(&self) -> Option<u32> {
         self.speed
+    }
+
+    /// The link's MTU, as the kernel told it last.
+    pub fn mtu(&self) -> u32 {
+        self.mtu
     }
 
     fn ask(&mut self) {
@@ -92,15 +117,18 @@ impl Watch {
         while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
             match &message.payload {
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) if link.header.index == self.index => {
-                    let running = Link::of(link).running;
-                    self.state = if running { LinkState::Running } else { LinkState::Down };
+                    let link = Link::of(link);
+                    self.state = if link.running { LinkState::Running } else { LinkState::Down };
+                    // Not every message has it.
+                    self.mtu = if link.mtu > 0 { link.mtu } else { self.mtu };
                     is_told = true;
                 }
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link))
                     // The other family that uses the message is the bridges', which tells of ports.
                     if link.header.index == self.index && u8::from(link.header.interface_family) == 0 =>
                 {
-                    self.state = LinkState::Gone;
+                    let is_new = |attribute: &LinkAttribute| matches!(attribute, LinkAttribute::NewNetnsId(_));
+                    self.state = if link.attributes.iter().any(is_new) { LinkState::Moved } else { LinkState::Gone };
                     is_told = true;
                 }
                 _ => {}

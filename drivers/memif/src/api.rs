@@ -8,7 +8,8 @@ use quiver_interface::api::details::state;
 use quiver_wire::{MacAddress, UnicastMac};
 
 use crate::config::{DEFAULT_SOCKET, Memif, MemifMode, MemifQueues, MemifRole, MemifSocket};
-use crate::room::{Memifs, Port};
+use crate::port::Port;
+use crate::room::Memifs;
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "memif", (3, 1, 0), |file| {
@@ -41,7 +42,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Give a socket a number, or take that away.
+/// Adds or deletes a memif socket with the id `socket_id`.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct MemifSocketFilenameAddDel {
@@ -50,7 +51,7 @@ struct MemifSocketFilenameAddDel {
     socket_filename: Text<108>,
 }
 
-/// Give a socket a number, one that is free where it is all ones, or take that away.
+/// Adds or deletes a memif socket; the id 0xffffffff selects a free one.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "memif_socket_filename_add_del_v2", reply = MemifSocketFilenameAddDelV2Reply)]
 struct MemifSocketFilenameAddDelV2 {
@@ -60,7 +61,7 @@ struct MemifSocketFilenameAddDelV2 {
     socket_filename: String,
 }
 
-/// The socket has or had this number.
+/// Id of the socket that was added or deleted.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "memif_socket_filename_add_del_v2_reply")]
 struct MemifSocketFilenameAddDelV2Reply {
@@ -97,12 +98,12 @@ fn delete_socket(control: &Control, id: u32) -> Result<(), Refusal> {
     Ok(control.delete::<MemifSocket>(&id)?)
 }
 
-/// Which sockets have a number?
+/// Dumps all memif sockets.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = MemifSocketFilenameDetails)]
 struct MemifSocketFilenameDump;
 
-/// One that has.
+/// Describes one memif socket: its id and its file name.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct MemifSocketFilenameDetails {
@@ -141,7 +142,8 @@ enum Mode {
     PuntInject = 2,
 }
 
-/// Create an interface. What is 0 or empty is as it is without a word, and the address is made up.
+/// Creates a memif interface. A field of 0 or an empty one selects the default; without `hw_addr` a MAC address is
+/// generated.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = MemifCreateReply)]
 struct MemifCreate {
@@ -155,17 +157,18 @@ struct MemifCreate {
     buffer_size: u16,
     no_zero_copy: bool,
     hw_addr: MacAddress,
+    #[secret]
     secret: Text<24>,
 }
 
-/// It is this interface.
+/// Index of the new memif interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct MemifCreateReply {
     sw_if_index: InterfaceIndex,
 }
 
-/// Create an interface. What is 0 or empty is as it is without a word, and the address is made up. No DMA engine copies.
+/// Creates a memif interface, as `memif_create` does; `use_dma` has no effect.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "memif_create_v2", reply = MemifCreateV2Reply)]
 struct MemifCreateV2 {
@@ -180,6 +183,7 @@ struct MemifCreateV2 {
     no_zero_copy: bool,
     use_dma: bool,
     hw_addr: MacAddress,
+    #[secret]
     secret: Text<24>,
 }
 
@@ -203,7 +207,7 @@ impl From<MemifCreateV2> for MemifCreate {
     }
 }
 
-/// It is this interface.
+/// Index of the new memif interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "memif_create_v2_reply")]
 struct MemifCreateV2Reply {
@@ -245,7 +249,7 @@ fn create(control: &Control, request: MemifCreate) -> Result<InterfaceIndex, Ref
     Ok(control.room::<Interfaces>().id_of(&name)?.into())
 }
 
-/// Delete an interface, with all that refers to it.
+/// Deletes a memif interface and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct MemifDelete {
@@ -261,12 +265,12 @@ async fn memif_delete(control: Control, request: MemifDelete) -> Result<(), Refu
     Ok(control.delete_in_turns::<Memif>(&name).await?)
 }
 
-/// Which interfaces are there?
+/// Dumps all memif interfaces.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = MemifDetails)]
 struct MemifDump;
 
-/// An interface. Its rings have the size that its peer has chosen, once there is one.
+/// Describes one memif interface. Once it is connected, ring and buffer sizes are those that its slave chose.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct MemifDetails {

@@ -13,25 +13,19 @@ const CREATE: &str = "create interface memif id <id:u32> { socket-id <socket-id:
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     let create_socket = "create memif socket id <id:u32> filename <filename:text>";
+    commands.add(Command::new(create_socket, "Create a memif socket.", add_socket).arguments_of::<MemifSocket>());
     commands.add(
-        Command::new(create_socket, "Name a socket for memif interfaces.", add_socket).arguments_of::<MemifSocket>(),
-    );
-    commands.add(
-        Command::new(
-            "delete memif socket id <id:memif-sockets>",
-            "Forget a socket for memif interfaces.",
-            delete_socket,
-        )
-        .argument("id", "its number"),
+        Command::new("delete memif socket id <id:memif-sockets>", "Delete a memif socket.", delete_socket)
+            .argument("id", "id of the socket"),
     );
     let create = Command::new(CREATE, "Create a memif interface.", create)
         .arguments_of::<Memif>()
-        .argument("id", "the number that master and slave agree on")
-        .argument("socket-id", "the number of the socket; without it, 0")
-        .argument("master", "listen, and use the memory of a slave")
-        .argument("slave", "connect, and own the memory, which is the default")
-        .argument("no-zero-copy", "the master never sees our packet buffers")
-        .argument("hw-addr", "our address; without it, one is made up");
+        .argument("id", "id that master and slave agree on")
+        .argument("socket-id", "id of the socket; default 0")
+        .argument("master", "listen for a slave, and use its memory")
+        .argument("slave", "connect to a master, and share memory (default)")
+        .argument("no-zero-copy", "copy packets instead of sharing our packet buffers")
+        .argument("hw-addr", "MAC address; default: a generated one");
     commands.add(create);
     commands.add(Command::waiting("delete interface memif <interface>", "Delete a memif interface.", delete));
 }

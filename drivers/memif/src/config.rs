@@ -2,13 +2,10 @@
 
 use std::path::Path;
 
-use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_interface::Interfaces;
+use quiver_control::{Object, ObjectError};
 use quiver_memif_protocol::layout::BUFFER_MAX;
 use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
 use quiver_wire::UnicastMac;
-
-use crate::room::{self, Memifs};
 
 quiver_control::reference! {
     /// The number of a memif socket.
@@ -43,62 +40,62 @@ quiver_control::number! {
 }
 const _: () = assert!(MemifQueues::MAX.get() as usize == RINGS_MAX);
 
-/// A socket on which memif masters listen and to which slaves connect.
+/// Socket on which memif masters listen and to which slaves connect.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "memif-sockets")]
 pub struct MemifSocket {
-    /// Its number. Number 0 is there always: memif.sock in the daemon's folder, /run/quiver or --runtime-dir.
+    /// Socket id. Socket 0 always exists: memif.sock in the runtime folder, /run/quiver or --runtime-dir.
     #[key]
     pub id: u32,
-    /// A path, from the daemon's folder on if it does not begin with a slash, or abstract:NAME, or @NAME; behind an abstract
-    /// name ,netns_name=NAMESPACE may stand.
+    /// Path, absolute or relative to the runtime folder, or an abstract name: abstract:NAME or @NAME, with an
+    /// optional suffix ,netns_name=NAMESPACE.
     #[fixed]
     pub filename: String,
 }
 
-/// A memif interface: packets through memory that another process shares.
+/// Memif interface: packets through memory shared with another process.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "memifs", provides = "interface")]
 pub struct Memif {
-    /// The name of the interface: memif, the socket's number, a slash and a number that master and slave agree on, such as
-    /// memif0/7.
+    /// Name: memif, the socket id, a slash, and an id that master and slave agree on, such as memif0/7.
     #[key]
     pub name: String,
-    /// The socket's number; without it, 0.
+    /// Id of the socket. Default: 0.
     #[fixed]
     pub socket: Option<MemifSocketId>,
-    /// Master or slave.
+    /// Role of this end: master or slave.
     #[fixed]
     #[default(MemifRole::Slave)]
     pub role: MemifRole,
-    /// What it carries.
+    /// Kind of packets: Ethernet, IP or punt.
     #[fixed]
     #[default(MemifMode::Ethernet)]
     pub mode: MemifMode,
-    /// Descriptors in a ring, a power of two up to 16384. A slave's choice.
+    /// Descriptors per ring, a power of two up to 16384. The slave decides.
     #[fixed]
     #[default(1024)]
     pub ring_size: u32,
-    /// Queues for receiving, served by different workers. A slave makes as many rings; what a master is given is spread
-    /// over them.
+    /// Number of receive queues, which different workers may poll. A slave creates as many rings; a master spreads
+    /// the slave's rings over them.
     #[fixed]
     #[default(MemifQueues::MIN)]
     pub rx_queues: MemifQueues,
-    /// Rings for sending that a slave makes; without it, one for each worker.
+    /// Number of transmit rings that a slave creates. Default: one per worker.
     #[fixed]
     pub tx_queues: Option<MemifQueues>,
-    /// Bytes of a slave's buffers. Longer packets take several.
+    /// Size of a slave's buffers in bytes. Longer packets take several.
     #[fixed]
     #[default(2048)]
     pub buffer_size: u32,
-    /// Whether a slave lets its master use our packet buffers in place, where these can be shared.
+    /// Whether a slave shares its packet buffers with the master without copies, where they can be shared.
     #[fixed]
     #[default(true)]
     pub zero_copy: bool,
-    /// What a slave must know, up to 23 characters.
+    /// Secret that the slave must present, at most 23 characters.
     #[fixed]
+    #[secret]
     pub secret: Option<String>,
-    /// Our address; without it, one is made up.
+    /// MAC address of the interface. Default: a generated one.
     #[fixed]
     pub mac: Option<UnicastMac>,
 }
@@ -147,15 +144,8 @@ pub(crate) fn default_address(folder: &Path) -> Address {
     Address::Path(folder.join(DEFAULT_NAME))
 }
 
-/// The address that a name means: paths that do not begin with a slash are below the daemon's folder, as in VPP.
-fn address_of(folder: &Path, filename: &str) -> Result<Address, ObjectError> {
-    match parse_address(filename)? {
-        Address::Path(path) if path.is_relative() => parse_address(&folder.join(path).display().to_string()),
-        address => Ok(address),
-    }
-}
-
-fn parse_address(filename: &str) -> Result<Address, ObjectError> {
+/// The address that a name means; a relative path stays relative.
+pub(crate) fn parse_address(filename: &str) -> Result<Address, ObjectError> {
     filename.parse().map_err(|error: quiver_memif_protocol::address::AddressError| {
         ObjectError::field("filename", error.to_string())
             .remedy("/run/quiver/memif1.sock or abstract:NAME, for instance")
@@ -170,22 +160,7 @@ pub(crate) fn check_socket(socket: &MemifSocket) -> Result<(), ObjectError> {
     parse_address(&socket.filename).map(drop)
 }
 
-pub(crate) fn apply_socket(control: &Control, change: Change<'_, MemifSocket>) -> Result<(), ObjectError> {
-    match change {
-        Change::Create(socket) => {
-            let address = address_of(&control.room::<Memifs>().folder, &socket.filename)?;
-            room::add_socket(control, socket.id, address)
-        }
-        // The only field is fixed.
-        Change::Update { .. } => Ok(()),
-        Change::Delete(socket) => {
-            room::remove_socket(control, socket.id);
-            Ok(())
-        }
-    }
-}
-
-/// What holds of a memif interface by itself.
+/// Checks a memif interface that needs no other object.
 pub(crate) fn check(memif: &Memif) -> Result<(), ObjectError> {
     let wrong = |field, what: String, remedy: String| Err(ObjectError::field(field, what).remedy(remedy));
     if memif.number().is_none() {
@@ -204,24 +179,6 @@ pub(crate) fn check(memif: &Memif) -> Result<(), ObjectError> {
         return wrong("secret", error.to_string(), "take a shorter one, or leave it out".into());
     }
     Ok(())
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, Memif>) -> Result<(), ObjectError> {
-    match change {
-        Change::Create(memif) => {
-            if control.room::<Interfaces>().find(&memif.name).is_some() {
-                let what = format!("there is an interface {} already", memif.name);
-                return Err(ObjectError::field("name", what).remedy("delete it first"));
-            }
-            room::add_interface(control, memif)
-        }
-        // All fields are fixed.
-        Change::Update { .. } => Ok(()),
-        Change::Delete(memif) => {
-            room::remove_interface(control, &memif.name);
-            Ok(())
-        }
-    }
 }
 
 #[cfg(test)]

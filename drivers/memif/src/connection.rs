@@ -12,11 +12,11 @@ use quiver_memif_protocol::{
 };
 
 use crate::config::MemifQueues;
-use crate::room::{Attached, ConnectionId, Port};
+use crate::port::{Attached, ConnectionId, Port};
 use crate::rx::{BUFFERS, LentBuffers, RxRing, RxRings, place};
 use crate::tx::{SharedRing, TxRing};
 
-/// What we tell peers that we are.
+/// Our name for peers.
 fn name() -> String {
     format!("Quiver {}", env!("CARGO_PKG_VERSION"))
 }

@@ -1,5 +1,5 @@
-//! How something comes from control to a queue of a worker, and back to be freed there: a connection's rings, whose
-//! memory is mapped and unmapped by control alone. Neither side waits for the other.
+//! Passes a value from control to a queue of a worker, and back to be freed: a connection's rings, whose memory is
+//! mapped and unmapped by control alone. Neither side waits for the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ struct Shared<T> {
 /// Control's end.
 pub(crate) struct Giver<T>(Arc<Shared<T>>);
 
-/// The worker's end, with what it holds.
+/// The worker's end, with the current value.
 pub(crate) struct Holder<T> {
     shared: Arc<Shared<T>>,
     held: Option<T>,
@@ -36,7 +36,7 @@ impl<T> Giver<T> {
     pub fn give(&self, thing: Option<T>) {
         drop(self.0.given.force_push(thing));
     }
-    /// Whether the holder has found what it held broken since the last call. What came back is freed.
+    /// Whether the holder has found its value broken since the last call. Returned values are freed.
     pub fn look(&self) -> bool {
         while let Some(thing) = self.0.returned.pop() {
             drop(thing);
@@ -46,7 +46,7 @@ impl<T> Giver<T> {
 }
 
 impl<T> Holder<T> {
-    /// What control wants to be held.
+    /// The value that control gave last.
     #[inline]
     pub fn get(&mut self) -> Option<&mut T> {
         while !self.shared.given.is_empty()
@@ -56,7 +56,7 @@ impl<T> Holder<T> {
         }
         self.held.as_mut()
     }
-    /// What was held when [`Holder::get`] was called last.
+    /// The value as of the last [`Holder::get`].
     pub fn held(&self) -> Option<&T> {
         self.held.as_ref()
     }
@@ -73,7 +73,7 @@ impl<T> Holder<T> {
             self.shared.returned.push(old);
         }
     }
-    /// Lets go of what is held, and tells control that it is broken.
+    /// Releases the value, and tells control that it is broken.
     pub fn broken(&mut self) {
         self.replace(None);
         self.shared.is_broken.store(true, Ordering::Release);

@@ -1,6 +1,7 @@
 //! memif interfaces: packets through memory that another process shares, in either role.
 //!
-//! - `config`: the objects `MemifSocket` and `Memif`; `room`: what the room keeps of them.
+//! - `config`: the objects `MemifSocket` and `Memif`; `apply`: their changes.
+//! - `port`: an interface and its connection; `room`: sockets, interfaces and control channels.
 //! - `service`: the control task that accepts, connects, and talks on control channels; `connection`: one of these.
 //! - `handover`: how a connection's rings come to the workers and back.
 //! - `rx`, `tx`: the queues; `store`: which kind of stores pays.
@@ -9,10 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod apply;
 mod commands;
 mod config;
 mod connection;
 mod handover;
+mod port;
 mod room;
 mod rx;
 mod service;
@@ -37,8 +40,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     undecided(control, "memif-input", Undecided::Packet, &["truncated"]);
     control.commands().add_kind(ArgumentKind::of::<config::MemifSocketId>());
     control.commands().add_kind(ArgumentKind::of::<config::MemifMode>());
-    control.objects().add(Kind::new(config::apply_socket).check(config::check_socket));
-    control.objects().add(Kind::new(config::apply).check(config::check));
+    // A socket by itself is a name; masters listen on it. What else a name needs outside, only the attempt tells.
+    let sockets = Kind::new(apply::apply_socket).check(config::check_socket);
+    control.objects().add(sockets.outside(apply::apply_socket, |_| Ok(()), apply::takes));
+    let memifs = Kind::new(apply::apply).check(config::check).memory(|_| quiver_interface::MEMORY);
+    control.objects().add(memifs.outside(apply::apply_inside, |_| Ok(()), |_| vec![]));
     service::start(control);
     commands::register(control);
     show::register(control);

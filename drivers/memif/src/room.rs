@@ -1,8 +1,7 @@
-//! What the room keeps: sockets, interfaces, and the control channels that are open.
+//! The room's state: sockets, interfaces, and open control channels.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,32 +10,27 @@ use quiver_control::{Control, ObjectError, Time};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Buffers, Dataplane, DataplaneError, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, NewInterface, create, remove, set_link, set_point_to_point};
+use quiver_interface::{NewInterface, create, remove, set_link, set_point_to_point};
 use quiver_linux::{Namespace, random_mac};
-use quiver_memif_protocol::interrupt::Interrupt;
-use quiver_memif_protocol::{Address, Channel, Link, Listener, Mode, Peer, Role, Waker};
-use quiver_wire::MacAddress;
+use quiver_memif_protocol::{Address, Channel, Interrupt, Listener, Mode, Role, Waker};
 use rustix::event::epoll;
 
 use crate::config::{DEFAULT_FOLDER, DEFAULT_SOCKET, Memif, default_address};
 use crate::connection::Connection;
-use crate::handover::{Giver, handover};
-use crate::rx::{Rx, RxRings};
-use crate::tx::{SharedRing, Tx};
+use crate::handover::handover;
+use crate::port::{ConnectionId, Port};
+use crate::rx::Rx;
+use crate::tx::Tx;
 
 /// The MTU of an interface while none is configured: jumbo frames pass as chains of buffers.
 const MTU: u16 = 9000;
 
-/// What the control task is told to look at: a listener by its socket's number, or a connection.
+/// A file that the control task watches: a listener by its socket's number, or a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Watched {
     Listener(u32),
     Connection(ConnectionId),
 }
-
-/// A control channel's number, never used again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ConnectionId(pub u32);
 
 impl Watched {
     pub fn to_word(self) -> u64 {
@@ -59,32 +53,6 @@ pub(crate) struct Socket {
     masters: u32,
 }
 
-/// An interface.
-pub(crate) struct Port {
-    pub id: InterfaceId,
-    pub config: Memif,
-    pub number: u32,
-    /// The control channel that has it.
-    pub connection: Option<ConnectionId>,
-    /// What packets pass by.
-    pub link: Option<Attached>,
-    /// How rings come to the receive queues, each with what it is waited for by, and to the workers' transmit queues.
-    pub rx: Vec<(Giver<RxRings>, Arc<OwnedFd>)>,
-    pub tx: Vec<Giver<SharedRing>>,
-    /// When a slave tries to connect next.
-    pub retry_at: Time,
-    /// Why there is no connection, as far as known.
-    pub trouble: String,
-}
-
-/// A connection that stands.
-pub(crate) struct Attached {
-    pub link: Link<Arc<OwnedFd>>,
-    /// The rings that we send by.
-    pub senders: Vec<SharedRing>,
-    pub peer: Peer,
-}
-
 /// The room.
 pub(crate) struct Memifs {
     input: NodeId,
@@ -98,12 +66,6 @@ pub(crate) struct Memifs {
     pub ports: BTreeMap<String, Port>,
     pub connections: BTreeMap<ConnectionId, Connection>,
     next_connection: u32,
-}
-
-impl fmt::Display for Attached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.peer.interface, self.peer.name)
-    }
 }
 
 impl Memifs {
@@ -128,7 +90,7 @@ impl Memifs {
     pub fn watch(&self, fd: impl AsFd, as_what: Watched) -> Result<(), rustix::io::Errno> {
         epoll::add(&self.poll, fd, epoll::EventData::new_u64(as_what.to_word()), epoll::EventFlags::IN)
     }
-    /// What wakes peers.
+    /// Wakes peers.
     pub fn waker(&self) -> Arc<Waker> {
         self.waker.get_or_init(|| Arc::new(Waker::new())).clone()
     }
@@ -145,23 +107,6 @@ impl Memifs {
     /// The interface that a control channel has.
     pub fn port_of(&mut self, connection: ConnectionId) -> Option<&mut Port> {
         self.ports.values_mut().find(|port| port.connection == Some(connection))
-    }
-}
-
-impl Port {
-    /// Takes the rings from the workers. True if there were any.
-    pub fn disconnect(&mut self, why: String) -> bool {
-        self.trouble = why;
-        self.connection = None;
-        if self.link.take().is_none() {
-            return false;
-        }
-        self.rx.iter().for_each(|(giver, changed)| {
-            giver.give(None);
-            Interrupt::notify(&**changed);
-        });
-        self.tx.iter().for_each(|giver| giver.give(None));
-        true
     }
 }
 
@@ -199,7 +144,7 @@ fn listen(address: &Address, own: &Path) -> Result<Listener, ObjectError> {
     bound.map_err(|error| refused(format!("{address}: {error}")).remedy("choose a socket that can be made"))
 }
 
-/// Connects to a listener in the namespace of its address. None if nobody listens.
+/// Connects to a listener in the namespace of its address. None if there is no listener.
 pub(crate) fn connect(address: &Address) -> Result<Option<Channel>, String> {
     let told = |error: quiver_memif_protocol::ChannelError| error.to_string();
     match address {
@@ -227,22 +172,33 @@ pub(crate) fn remove_socket(control: &Control, id: u32) {
 }
 
 pub(crate) fn add_interface(control: &Control, config: &Memif) -> Result<(), ObjectError> {
-    let number = config.number().ok_or_else(|| ObjectError::field("name", "it has no number"))?;
-    let mac = match config.mac {
-        Some(mac) => mac.get(),
-        None => random_mac().map_err(|error| error.of_field("mac"))?,
-    };
     if config.role() == Role::Master {
         add_master(&mut control.room_mut::<Memifs>(), config.socket())?;
     }
-    let made = make(control, config, number, mac);
+    let made = make(control, config);
     if made.is_err() && config.role() == Role::Master {
         remove_master(&mut control.room_mut::<Memifs>(), config.socket());
     }
     made
 }
 
-fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Result<(), ObjectError> {
+/// Adds an interface whose master listens nowhere.
+pub(crate) fn add_unserved(control: &Control, config: &Memif) -> Result<(), ObjectError> {
+    make(control, config)?;
+    if config.role() == Role::Master
+        && let Some(socket) = control.room_mut::<Memifs>().sockets.get_mut(&config.socket())
+    {
+        socket.masters += 1;
+    }
+    Ok(())
+}
+
+fn make(control: &Control, config: &Memif) -> Result<(), ObjectError> {
+    let number = config.number().ok_or_else(|| ObjectError::field("name", "it has no number"))?;
+    let mac = match config.mac {
+        Some(mac) => mac.get(),
+        None => random_mac().map_err(|error| error.of_field("mac"))?,
+    };
     let input = control.room::<Memifs>().input;
     let is_ip = config.mode() == Mode::Ip;
     let level = control.room::<Dataplane>().settings().level;

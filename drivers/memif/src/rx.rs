@@ -23,7 +23,7 @@ arcs! {
     pub(crate) enum Next {
         Received => features "device-input",
         NoBuffer => drop "no-buffer",
-        /// What the peer has described wrongly.
+        /// The peer's descriptor is invalid.
         Truncated => drop "truncated",
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct RxRings {
 pub(crate) struct RxRing {
     pub receiver: Receiver,
     pub interrupt: Arc<OwnedFd>,
-    /// Of a slave without copies: the buffers that the master writes to.
+    /// Buffers that the master writes to, of a slave without copies.
     pub lent: Option<LentBuffers>,
 }
 /// Packet buffers that a master writes to.
@@ -67,7 +67,7 @@ pub(crate) fn place(span: Span) -> Place {
 }
 
 impl RxRings {
-    /// These, which shall not wake anybody yet; `changed` is the queue's own eventfd.
+    /// Takes these rings with interrupts off; `changed` is the queue's own eventfd.
     pub fn new(rings: Vec<RxRing>, changed: &OwnedFd) -> Result<RxRings, Errno> {
         let interrupts = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let add = |fd: &OwnedFd| epoll::add(&interrupts, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN);
@@ -78,7 +78,7 @@ impl RxRings {
         }
         Ok(RxRings { rings, first: 0, interrupts })
     }
-    /// Asks to be woken for the next packet. Whether some wait already, which nobody will be woken for.
+    /// Asks to be woken for the next packet. Returns whether packets wait already, for which no wake-up will come.
     fn arm(&self) -> bool {
         let mut waits = false;
         for RxRing { receiver, .. } in &self.rings {
@@ -98,7 +98,7 @@ impl RxRings {
 /// A receive queue. It outlives connections.
 pub(crate) struct Rx {
     holder: Holder<RxRings>,
-    /// Control writes to it when there are other rings to be held; and we, when packets have come that nobody tells of.
+    /// Signaled by control when the rings change, and by this queue when packets came without an interrupt.
     changed: Arc<OwnedFd>,
     is_armed: Cell<bool>,
     /// In mode ip: our address, which packets are given a header for.

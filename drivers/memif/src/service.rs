@@ -11,10 +11,11 @@ use quiver_memif_protocol::{End, Established, Progress, Refusal, Role, Terms};
 use rustix::event::{Timespec, epoll};
 
 use crate::connection::Connection;
-use crate::room::{ConnectionId, Memifs, Watched, connect, wake_workers};
+use crate::port::{ConnectionId, Port};
+use crate::room::{Memifs, Watched, connect, wake_workers};
 
-/// How often control channels are looked at: while nobody waits for a peer, while somebody does, and while a connection is
-/// being set up, which takes a dozen messages.
+/// Polling periods of control channels: without a waiting interface, with one, and while a connection is being set
+/// up, which takes a dozen messages.
 const LOOK_RARELY: Duration = Duration::from_millis(100);
 const LOOK_OFTEN: Duration = Duration::from_millis(20);
 const LOOK_SOON: Duration = Duration::from_millis(1);
@@ -38,7 +39,7 @@ pub(crate) fn start(control: &Control) {
     });
 }
 
-/// What changed, to be told to others when the room is free again.
+/// Link changes, announced once the room is not borrowed any more.
 #[derive(Default)]
 struct Changes(Vec<(InterfaceId, bool)>);
 
@@ -76,7 +77,7 @@ fn look(control: &Control) -> Duration {
     pause
 }
 
-/// What has something to say.
+/// Listeners and connections with input.
 fn ready(room: &Memifs) -> Vec<Watched> {
     let mut events = Vec::with_capacity(64);
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -173,7 +174,7 @@ fn close(room: &mut Memifs, id: ConnectionId, end: &End, changes: &mut Changes) 
 
 /// Ends connections whose rings a worker has found broken, and those whose memory is gone: its zeros look like empty rings.
 fn notice_broken(room: &mut Memifs, changes: &mut Changes) {
-    let broken = |port: &crate::room::Port| {
+    let broken = |port: &Port| {
         // All of them are looked at: it also frees what came back.
         let rx = port.rx.iter().map(|(giver, _)| giver.look()).fold(false, |any, one| any | one);
         let tx = port.tx.iter().map(|giver| giver.look()).fold(false, |any, one| any | one);
@@ -210,7 +211,7 @@ fn retry(room: &mut Memifs, workers: usize, now: quiver_control::Time) {
                 room.ports.get_mut(&name).into_iter().for_each(|port| port.connection = id);
                 continue;
             }
-            Ok(None) => "nobody listens".to_owned(),
+            Ok(None) => "no listener".to_owned(),
             Err(error) => error,
         };
         room.ports.get_mut(&name).into_iter().for_each(|port| port.trouble = trouble.clone());

@@ -1,19 +1,20 @@
-//! `show memif`: sockets and interfaces, who is at the other end, rings and their descriptors.
+//! `show memif`: sockets and interfaces, peers, rings and their descriptors.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::InterfaceName;
 use quiver_memif_protocol::{Queue, Role, Store};
 
-use crate::room::{Attached, Memifs, Port};
+use crate::port::{Attached, Port};
+use crate::room::Memifs;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     let what = "show memif [<interface>] [descriptors]";
-    let show = Command::new(what, "Show memif interfaces, their peers, and with an interface its rings.", show)
-        .argument("descriptors", "also the rings' descriptors");
+    let show = Command::new(what, "Show memif interfaces and their peers, and for one interface its rings.", show)
+        .argument("descriptors", "include ring descriptors");
     commands.add(show);
-    commands.add(Command::new("show memif sockets", "Show the sockets of memif interfaces.", show_sockets));
+    commands.add(Command::new("show memif sockets", "Show the memif sockets.", show_sockets));
 }
 
 fn show_sockets(control: &Control, _: &Matches) -> Result<Reply, CommandError> {

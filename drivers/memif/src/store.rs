@@ -18,7 +18,7 @@ const TRIED: u32 = 16;
 const USED: u32 = 2000;
 /// Packets of a batch that tells anything.
 const LEAST: usize = 8;
-/// What a line costs where nothing was measured.
+/// Cost of a line before the first measurement.
 const UNTRIED: [f64; WAYS.len()] = [f64::INFINITY; WAYS.len()];
 
 /// Chooses by what batches cost.
@@ -28,7 +28,7 @@ pub(crate) struct Chooser {
     left: u32,
     /// Ticks for a line in the cheapest batch of each way.
     least: [f64; WAYS.len()],
-    /// What was chosen last.
+    /// The current choice.
     chosen: Store,
     started: u64,
 }
@@ -45,7 +45,7 @@ impl Chooser {
         self.started = ticks();
         *store
     }
-    /// What was chosen when it was measured last.
+    /// The choice after the last measurement.
     pub fn chosen(&self) -> Store {
         self.chosen
     }
@@ -98,7 +98,7 @@ fn best(least: &[f64; WAYS.len()]) -> Store {
 mod tests {
     use super::*;
 
-    /// What is chosen when a line costs so many ticks each way.
+    /// The choice for these ticks per line of each way.
     fn choice(chooser: &mut Chooser, costs: [u64; 3]) -> Store {
         while chooser.tried.is_none() {
             chooser.count();

@@ -25,7 +25,7 @@ pub(crate) struct TxRing {
     waker: Arc<Waker>,
     interrupt: Arc<OwnedFd>,
     chooser: Chooser,
-    /// Of a slave without copies: the packets that the master reads.
+    /// Packets that the master reads, of a slave without copies.
     lent: Option<Lent>,
     /// Room to put a packet's parts together.
     parts: Vec<Place>,
@@ -74,13 +74,19 @@ impl TxRing {
                     None => parts.clear(),
                 }
             }
-            match if parts.is_empty() { Sent::TooLong } else { transmitter.send_in_place(parts) } {
+            if parts.is_empty() {
+                // It is no packet of IP.
+                cx.refuse(batch.length(i));
+                done += 1;
+                continue;
+            }
+            match transmitter.send_in_place(parts) {
                 // All of a packet comes back with its last part.
                 Sent::Yes => {
                     lent.keep(transmitter.last_slot(), cx.pool, batch, i);
                 }
                 Sent::Full => break,
-                Sent::TooLong => cx.refuse(batch.length(i)),
+                Sent::TooLong => cx.refuse_too_long(batch.length(i)),
             }
             done += 1;
         }
@@ -99,9 +105,9 @@ impl TxRing {
         self.send_burst(|transmitter| {
             if !is_ip {
                 // Packets in one piece each.
-                let (mut refused, mut sent) = (vec![], None);
-                level.run(SendLines { transmitter, pool: cx.pool, batch, refused: &mut refused, sent: &mut sent });
-                refused.into_iter().for_each(|length| cx.refuse(length));
+                let (mut too_long, mut sent) = (vec![], None);
+                level.run(SendLines { transmitter, pool: cx.pool, batch, too_long: &mut too_long, sent: &mut sent });
+                too_long.into_iter().for_each(|length| cx.refuse_too_long(length));
                 if let Some(sent) = sent {
                     return sent;
                 }
@@ -129,7 +135,7 @@ impl TxRing {
                 match sent {
                     Sent::Yes => lines += length.div_ceil(64) as u64,
                     Sent::Full => break,
-                    Sent::TooLong => cx.refuse(batch.length(i)),
+                    Sent::TooLong => cx.refuse_too_long(batch.length(i)),
                 }
                 done += 1;
             }
@@ -160,15 +166,15 @@ struct SendLines<'a> {
     transmitter: &'a mut Transmitter,
     pool: &'a mut Pool,
     batch: &'a Batch,
-    refused: &'a mut Vec<u32>,
+    too_long: &'a mut Vec<u32>,
     sent: &'a mut Option<Result<(usize, u64), Broken>>,
 }
 impl Kernel for SendLines<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let SendLines { transmitter, pool, batch, refused, sent } = self;
+        let SendLines { transmitter, pool, batch, too_long, sent } = self;
         if batch.seal(isa, pool) {
-            let refuse = |packet: Lines| refused.push(packet.length as u32);
+            let refuse = |packet: Lines| too_long.push(packet.length as u32);
             *sent = Some(transmitter.send_all(Sealed { batch, pool, isa, next: 0 }, refuse));
         }
     }
@@ -260,7 +266,7 @@ fn acquire(ring: &SharedRing) -> Option<MutexGuard<'_, TxRing>> {
 }
 
 impl Tx {
-    /// Sends by the ring; None if nobody is there to send to.
+    /// Sends by the ring; None if no peer is connected.
     #[inline]
     fn send(&mut self, send: impl FnOnce(&mut TxRing) -> Result<usize, Broken>) -> Option<usize> {
         let Some(mut held) = acquire(self.holder.get()?) else { return Some(0) };

@@ -7,9 +7,10 @@ use quiver_compat::{Message, Refusal, Retval, Wire, flags};
 use quiver_control::Control;
 use quiver_interface::InterfaceName;
 
-use crate::commands;
-use crate::interface::{PacketGenerator, PacketGenerators, PgMode};
-use crate::running::switch;
+use crate::interface::{PacketGenerator, PgMode};
+use crate::room::PacketGenerators;
+use crate::start::switch;
+use crate::{chosen, commands};
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "pg", (2, 1, 0), |file| {
@@ -67,7 +68,7 @@ impl PgInterfaceFlags {
     }
 }
 
-/// Create the interface `pg` with the number `interface_id` behind it.
+/// Creates the packet generator interface `pg` followed by `interface_id`.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = PgCreateInterfaceReply)]
 struct PgCreateInterface {
@@ -76,14 +77,15 @@ struct PgCreateInterface {
     gso_size: u32,
 }
 
-/// The interface that was created.
+/// Index of the new interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct PgCreateInterfaceReply {
     sw_if_index: InterfaceIndex,
 }
 
-/// Create the interface `pg` with the number `interface_id` behind it, for packets of a kind.
+/// Creates the packet generator interface `pg` followed by `interface_id`; `mode` selects Ethernet, IPv4 or IPv6
+/// packets.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "pg_create_interface_v2", reply = PgCreateInterfaceV2Reply)]
 struct PgCreateInterfaceV2 {
@@ -93,14 +95,14 @@ struct PgCreateInterfaceV2 {
     mode: PgInterfaceMode,
 }
 
-/// The interface that was created.
+/// Index of the new interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "pg_create_interface_v2_reply")]
 struct PgCreateInterfaceV2Reply {
     sw_if_index: InterfaceIndex,
 }
 
-/// Create the interface `pg` with the number `interface_id` behind it, for packets of a kind.
+/// Creates the packet generator interface `pg` followed by `interface_id`, with offload flags and `mode`.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "pg_create_interface_v3", reply = PgCreateInterfaceV3Reply)]
 struct PgCreateInterfaceV3 {
@@ -110,7 +112,7 @@ struct PgCreateInterfaceV3 {
     mode: PgInterfaceMode,
 }
 
-/// The interface that was created.
+/// Index of the new interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "pg_create_interface_v3_reply")]
 struct PgCreateInterfaceV3Reply {
@@ -125,10 +127,11 @@ fn create(
     mode: PgInterfaceMode,
 ) -> Result<InterfaceIndex, Refusal> {
     if flags.has(PgInterfaceFlags::GRO_COALESCE) {
-        return Err(Refusal::unimplemented("pg_flags: the generator joins no packets"));
+        return Err(Refusal::unimplemented("pg_flags: coalescing is not supported"));
     }
     let segment = u16::try_from(gso_size).ok().filter(|size| *size > 0);
-    let refused = || Refusal::new(Retval::INVALID_VALUE, format!("gso_size: {gso_size} is none; give 1 to 65535"));
+    let refused =
+        || Refusal::new(Retval::INVALID_VALUE, format!("gso_size: {gso_size} is out of range; give 1 to 65535"));
     let gso_size = match flags.has(PgInterfaceFlags::GSO) {
         true => Some(segment.ok_or_else(refused)?),
         false => None,
@@ -150,7 +153,7 @@ fn create(
     Ok(InterfaceIndex(port.id.0))
 }
 
-/// Delete an interface of the packet generator, and all that refers to it.
+/// Deletes a packet generator interface and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PgDeleteInterface {
@@ -169,7 +172,7 @@ fn name_of(control: &Control, index: InterfaceIndex) -> Result<String, Refusal> 
     found.map(|(name, _)| name.clone()).ok_or_else(|| Refusal::no_interface(index.0))
 }
 
-/// Have an interface join the packets that it sends, or not any more.
+/// Disables coalescing of transmitted packets; enabling it is not supported.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PgInterfaceEnableDisableCoalesce {
@@ -183,12 +186,13 @@ fn pg_interface_enable_disable_coalesce(
 ) -> Result<(), Refusal> {
     name_of(control, request.sw_if_index)?;
     match request.coalesce_enabled {
-        true => Err(Refusal::unimplemented("coalesce_enabled: the generator joins no packets")),
+        true => Err(Refusal::unimplemented("coalesce_enabled: coalescing is not supported")),
         false => Ok(()),
     }
 }
 
-/// Copy what an interface of the packet generator sends to a file, or end that. `count` is 0 for no end.
+/// Starts or stops the capture of packets that a packet generator interface transmits. `count` limits them; 0 is
+/// unlimited.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PgCapture {
@@ -209,7 +213,7 @@ fn pg_capture(control: &Control, request: PgCapture) -> Result<(), Refusal> {
     commands::begin(control, &interface, Some(path), count).map_err(refused)
 }
 
-/// Start or stop a stream, or all of them where no name is given.
+/// Starts or stops one packet generator stream, or all if `stream_name` is empty.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PgEnableDisable {
@@ -219,7 +223,7 @@ struct PgEnableDisable {
 
 fn pg_enable_disable(control: &Control, request: PgEnableDisable) -> Result<(), Refusal> {
     let name = Some(request.stream_name.as_str()).filter(|name| !name.is_empty());
-    let streams = commands::streams(control, name);
+    let streams = chosen::streams(control, name);
     if let Some(name) = name.filter(|_| streams.is_empty()) {
         return Err(Refusal::new(Retval::NO_SUCH_ENTRY, format!("stream_name: there is no stream {name}")));
     }

@@ -1,22 +1,32 @@
-//! Copies of what the generator's interfaces send: kept in memory, or written to a pcap file as they come.
+//! Copies of packets that the generator's interfaces send: kept in memory, or written to a pcap file as they come.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::path::Path;
+use std::sync::Arc;
 
-use quiver_control::Control;
+use quiver_control::files::{FileError, Place};
 use quiver_engine::channel::Inbox;
 
-use crate::interface::{PacketGenerators, PgMode};
-use crate::queue::Sent;
+use crate::interface::PgMode;
+
+/// A packet that was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The name of the interface.
+    pub interface: Arc<str>,
+    /// Nanoseconds of the engine's clock.
+    pub time: u64,
+    /// All of it.
+    pub bytes: Vec<u8>,
+}
 
 /// All captures, by interface.
 pub(crate) struct Captures {
     from_workers: Inbox<Sent>,
     running: BTreeMap<String, Capture>,
-    /// What a test has yet to take; None until it asks for the first time.
+    /// Packets that a test has not taken yet; None until it asks for the first time.
     for_test: Option<VecDeque<Sent>>,
 }
 
@@ -67,7 +77,7 @@ impl Captures {
     pub fn all(&self) -> bool {
         self.for_test.is_some()
     }
-    /// Takes what was sent since the last call, and says that interfaces shall capture from their start.
+    /// Takes the packets sent since the last call, and makes interfaces capture from their start.
     pub fn take_all(&mut self) -> VecDeque<Sent> {
         self.drain();
         self.for_test.replace(VecDeque::new()).unwrap_or_default()
@@ -89,7 +99,7 @@ impl Captures {
         self.drain();
         self.running.remove(interface)
     }
-    /// Distributes what workers have sent by now. True if they have sent more since.
+    /// Distributes the packets that workers have sent by now. True if they have sent more since.
     pub fn drain(&mut self) -> bool {
         for sent in self.from_workers.waiting() {
             if let Some(capture) = self.running.get_mut(&*sent.interface) {
@@ -102,33 +112,20 @@ impl Captures {
         !self.from_workers.is_empty()
     }
     /// Interfaces whose capture has all the packets it wanted.
-    fn full(&self) -> Vec<String> {
+    pub fn full(&self) -> Vec<String> {
         self.running.iter().filter(|(_, capture)| capture.is_full()).map(|(name, _)| name.clone()).collect()
     }
-}
-
-/// Takes copies off the workers' queue. True if there are more by now.
-pub(crate) fn collect(control: &Control) -> bool {
-    let mut room = control.room_mut::<PacketGenerators>();
-    let has_more = room.captures.drain();
-    if !room.captures.all() {
-        // Whoever has enough copies is not to pay for more.
-        for name in room.captures.full() {
-            room.ports.get(&name).into_iter().for_each(|port| port.capturing.store(false, Relaxed));
-        }
-    }
-    has_more
 }
 
 /// A pcap file with times in microseconds since the daemon's start, which comes into being with its first packet. Others
 /// read it while it grows: each packet is written in one go.
 pub(crate) struct PcapFile {
-    path: PathBuf,
-    /// What the first header of a packet is.
+    place: Place,
+    /// The pcap link type.
     link_type: u32,
     file: Option<File>,
     /// Why it does not grow any more.
-    failed: Option<io::Error>,
+    failed: Option<FileError>,
 }
 
 /// Bytes of a packet at most, as the file says.
@@ -136,8 +133,8 @@ const LONGEST: u32 = 65_536;
 
 impl PcapFile {
     /// A file of packets as they go over the wire of such an interface. An error if there is a file of this name.
-    pub fn new(path: &Path, mode: PgMode) -> io::Result<PcapFile> {
-        if path.symlink_metadata().is_ok() {
+    pub fn new(place: Place, mode: PgMode) -> io::Result<PcapFile> {
+        if place.is_taken() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         // LINKTYPE_ETHERNET; and 12, which is IP without a header before it to readers on Linux (DLT_RAW).
@@ -145,12 +142,12 @@ impl PcapFile {
             PgMode::Ethernet => 1,
             PgMode::Ip4 | PgMode::Ip6 => 12,
         };
-        Ok(PcapFile { path: path.to_owned(), link_type, file: None, failed: None })
+        Ok(PcapFile { place, link_type, file: None, failed: None })
     }
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
     }
-    pub fn failed(&self) -> Option<&io::Error> {
+    pub fn failed(&self) -> Option<&FileError> {
         self.failed.as_ref()
     }
     fn append(&mut self, sent: &Sent) {
@@ -158,14 +155,14 @@ impl PcapFile {
             return;
         }
         if let Err(error) = self.write(sent) {
-            tracing::warn!("packet-generator capture: {}: {error}", self.path.display());
+            tracing::warn!("packet-generator capture: {error}");
             self.failed = Some(error);
         }
     }
-    fn write(&mut self, sent: &Sent) -> io::Result<()> {
+    fn write(&mut self, sent: &Sent) -> Result<(), FileError> {
         let mut bytes = vec![];
         if self.file.is_none() {
-            self.file = Some(OpenOptions::new().write(true).create_new(true).open(&self.path)?);
+            self.file = Some(self.place.create()?);
             bytes.extend(0xa1b2_c3d4_u32.to_ne_bytes());
             bytes.extend([2_u16, 4].map(u16::to_ne_bytes).as_flattened());
             bytes.extend([0, 0, LONGEST, self.link_type].map(u32::to_ne_bytes).as_flattened());
@@ -174,6 +171,7 @@ impl PcapFile {
         let header = [seconds as u32, (nanoseconds / 1000) as u32, length as u32, length as u32];
         bytes.extend(header.map(u32::to_ne_bytes).as_flattened());
         bytes.extend(&sent.bytes);
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes));
+        written.map_err(|error| FileError::refused(self.path(), error))
     }
 }

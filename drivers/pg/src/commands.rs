@@ -10,10 +10,13 @@ use quiver_interface::InterfaceName;
 use serde_json::json;
 
 use crate::capture::{Capture, PcapFile, Store};
-use crate::interface::{PacketGenerators, PgMode};
-use crate::running::switch;
+use crate::chosen::{StreamName, chosen};
+use crate::interface::PgMode;
+use crate::recording::Recording;
+use crate::room::PacketGenerators;
 use crate::show;
-use crate::stream::{PgStream, recorded};
+use crate::start::switch;
+use crate::stream::PgStream;
 use crate::text::{self, Entry, Told};
 
 /// The interface of the generator that VPP's users count on.
@@ -23,11 +26,6 @@ const FIRST: &str = "pg0";
 const CAPTURED: u32 = 1000;
 const CAPTURED_MAX: u32 = 100_000;
 
-quiver_control::reference! {
-    /// The name of a stream.
-    pub struct StreamName(String) in "pg-streams", "the name of a stream";
-}
-
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add_kind(ArgumentKind::of::<StreamName>().named("stream", "the name of a stream"));
@@ -36,24 +34,20 @@ pub(crate) fn register(control: &Control) {
     };
     add(
         "packet-generator new <words:text>...",
-        "Make a stream: pcap FILE source pg0 name x, or { name x source pg0 limit 1 ... data { ... } }.",
+        "Create a stream: pcap FILE source pg0 name x, or { name x source pg0 limit 1 ... data { ... } }.",
         new,
     );
-    add("packet-generator enable-stream [<stream>]", "Start a stream, or all of them.", enable);
-    add("packet-generator disable-stream [<stream>]", "Stop a stream, or all of them.", disable);
-    add("packet-generator delete <stream>", "Delete a stream.", delete);
+    add("packet-generator enable-stream [<stream>]", "Start one packet generator stream, or all.", enable);
+    add("packet-generator disable-stream [<stream>]", "Stop one packet generator stream, or all.", disable);
+    add("packet-generator delete <stream>", "Delete a packet generator stream.", delete);
     add(
         "packet-generator capture <interface> {pcap <file:text>|count <count:u32>|disable}",
-        "Keep copies of what it sends, in memory or in a pcap file; `disable` ends that.",
+        "Capture packets that an interface transmits, in memory or in a pcap file; `disable` stops it.",
         capture,
     );
-    add(
-        "show packet-generator [<stream>]",
-        "Show streams, what became of their packets, and how long these took.",
-        show::streams,
-    );
+    add("show packet-generator [<stream>]", "Show streams, their packet counters and latencies.", show::streams);
     add("show packet-generator capture <interface>", "Show the packets of a capture.", show::capture);
-    add("show packet-generator profiles", "Show the profiles that streams can be made by.", show::profiles);
+    add("show packet-generator profiles", "Show the traffic profiles for streams.", show::profiles);
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -87,7 +81,7 @@ fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     if let Some(pcap) = stream.pcap.as_deref().filter(|_| stream.limit == 0) {
         // As in VPP: a file is played once.
         let this = ObjectRef::new(PgStream::KIND, stream.name.clone());
-        stream.limit = recorded(pcap).map_err(|error| error.of(&this))?.len() as u64;
+        stream.limit = Recording::read(&control.files(), pcap).map_err(|error| error.of(&this))?.count() as u64;
     }
     control.put(stream)?;
     Ok(Reply::done())
@@ -101,19 +95,6 @@ fn enable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 fn disable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     chosen(control, matches)?.iter().try_for_each(|stream| switch(control, stream, false))?;
     Ok(Reply::done())
-}
-
-/// The stream that a command names, or all of them.
-pub(crate) fn chosen(control: &Control, matches: &Matches) -> Result<Vec<PgStream>, CommandError> {
-    let name: Option<StreamName> = matches.find("stream")?;
-    Ok(streams(control, name.as_ref().map(|name| name.0.as_str())))
-}
-
-/// The stream of a name, or all of them.
-pub(crate) fn streams(control: &Control, name: Option<&str>) -> Vec<PgStream> {
-    let streams = control.objects().all::<PgStream>();
-    let wanted = streams.iter().filter(|stream| name.is_none_or(|name| name == stream.name));
-    wanted.map(|stream| PgStream::clone(stream)).collect()
 }
 
 fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -154,9 +135,11 @@ pub(crate) fn begin(
     let port = room.ports.get(&name.0).ok_or_else(|| no_generator(name))?;
     let capture = match file {
         Some(path) => {
-            let told = |error| ObjectError::field("pcap", format!("{}: {error}", path.display()));
-            let file =
-                PcapFile::new(path, port.mode).map_err(|error| told(error).remedy("name a file that is not there"))?;
+            let place = control.files().place(path).map_err(|error| ObjectError::field("pcap", error.to_string()))?;
+            let file = PcapFile::new(place, port.mode).map_err(|error| {
+                let what = format!("{}: {error}", path.display());
+                ObjectError::field("pcap", what).remedy("name a file that is not there")
+            })?;
             Capture::new(count.map_or(u64::MAX, u64::from), Store::File(file))
         }
         None => Capture::new(count.unwrap_or(CAPTURED).into(), Store::Memory(vec![])),
@@ -175,8 +158,7 @@ pub(crate) fn end(control: &Control, name: &InterfaceName) -> Result<Option<Capt
     if let Some(Store::File(file)) = ended.as_ref().map(Capture::store)
         && let Some(error) = file.failed()
     {
-        return Err(ObjectError::field("pcap", format!("{}: {error}", file.path().display()))
-            .remedy("packets are missing there; capture again"));
+        return Err(ObjectError::field("pcap", error.to_string()).remedy("packets are missing there; capture again"));
     }
     Ok(ended)
 }

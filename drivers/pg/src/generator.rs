@@ -1,4 +1,4 @@
-//! What makes the packets of a stream, on the worker that polls its interface.
+//! Makes the packets of a stream, on the worker that polls its interface.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,8 +9,9 @@ use quiver_engine::thread::FineClock;
 use quiver_engine::{Frame, Offload, RxContext};
 use quiver_wire::VirtioNetHeader;
 
+use crate::capture::Sent;
+use crate::input::Next;
 use crate::output::Output;
-use crate::queue::{Next, Sent};
 use crate::sequence::{Score, Scoreboard};
 use crate::stream::PgStream;
 use crate::tag::{Stamp, StampedTag, Tag};
@@ -49,7 +50,7 @@ pub(crate) struct Generator {
     gaps: Option<Option<u64>>,
 }
 
-/// What a stream's packets are made of.
+/// Source of a stream's packets.
 pub(crate) enum Packets {
     Made(Box<Template>),
     Recorded(Arc<[Recorded]>),
@@ -59,7 +60,7 @@ pub(crate) enum Packets {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub bytes: Vec<u8>,
-    /// What is left to do of it.
+    /// Checksum and segmentation left to do.
     pub left: Option<VirtioNetHeader>,
 }
 
@@ -173,8 +174,8 @@ impl Generator {
     fn has_ended(&self) -> bool {
         self.limit > 0 && self.sent >= self.limit
     }
-    /// When there is something to do. A full window is looked at again after a while: its packets may leave by another
-    /// worker, which wakes nobody here.
+    /// The next time with something to do. A full window is looked at again after a while: its packets may leave by
+    /// another worker, which does not wake this one.
     pub fn wake_at(&self) -> u64 {
         let score = self.board.scores.get(usize::from(self.slot));
         let ended = self.has_ended();
@@ -205,7 +206,7 @@ fn make(template: &mut Template, number: u64, tag: [u8; Tag::LENGTH], cx: &mut R
     is_made
 }
 
-/// Leaves something of the packet that was added last to whoever sends it on.
+/// Leaves offloads of the packet that was added last to its sender.
 fn leave(left: &VirtioNetHeader, cx: &mut RxContext, frame: &mut Frame) {
     let row = frame.len() - 1;
     if let Ok(Some(left)) = Offload::from_virtio(left, frame.offset[row]) {

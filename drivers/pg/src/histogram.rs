@@ -62,7 +62,7 @@ fn least_of(bucket: usize) -> u64 {
     (bucket - shift * HALF) << shift
 }
 
-/// What was counted, by several workers perhaps. Times are nanoseconds.
+/// Sum of the counts of one or several workers. Times are in nanoseconds.
 pub(crate) struct Summary {
     histogram: Histogram<u64>,
     sum: u64,

@@ -1,54 +1,34 @@
-//! The generator's interfaces: `create packet-generator interface pg0`.
+//! The generator's interfaces as objects.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
-use quiver_control::{Change, Control, Kind, Object, ObjectError};
-use quiver_engine::channel::{Doorbell, Outbox, channel};
-use quiver_engine::graph::NodeId;
-use quiver_engine::{Dataplane, QueueId, RxQueue, TxQueue};
-use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces, NewInterface};
+use quiver_control::Object;
 use quiver_wire::{EtherType, EthernetHeader, MacAddress};
 use zerocopy::IntoBytes;
 
-use crate::capture::Captures;
-use crate::mac_filter;
-use crate::offload::Offloads;
-use crate::queue::{Sent, Sink, Source};
-use crate::running::Running;
-use crate::sequence::Scoreboard;
-
-/// Copies of sent packets that wait for control at most.
-const COPIES_MAX: usize = 16_384;
-/// MTU while none is configured: whatever a test sends shall fit.
-const MTU: u16 = 9000;
-
-/// An interface of the packet generator: streams come in by it, and what it sends is counted or captured.
+/// Interface of the packet generator: it receives streams, and counts or captures transmitted packets.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "packet-generators", provides = "interface")]
 pub struct PacketGenerator {
-    /// The name of the interface, such as `pg0`.
+    /// Name of the interface, such as `pg0`.
     #[key]
     pub name: String,
-    /// Its address; without it, 02:fe:70:67 and the number at the end of the name.
+    /// MAC address. Default: 02:fe:70:67 and the number in the name.
     #[fixed]
     pub hw_addr: Option<MacAddress>,
-    /// What its packets are.
+    /// Kind of its packets.
     #[fixed]
     #[default(PgMode::Ethernet)]
     pub mode: PgMode,
-    /// Whether it leaves checksums of TCP and UDP to whoever sends on what it receives from files, as devices do.
+    /// Whether packets from files have TCP and UDP checksums left to the transmitter, as a device with checksum
+    /// offload would pass them.
     #[fixed]
     #[default(false)]
     pub checksum_offload: bool,
-    /// Bytes of payload into which whoever sends them on cuts long TCP packets that it receives from files. Such an interface
-    /// also sends long packets that others received so as they are. Without it, packets are never longer than they look.
+    /// Segment size in bytes (GSO) of long TCP packets from files. With it, the interface also transmits long packets
+    /// unsegmented.
     #[fixed]
     pub gso_size: Option<u16>,
-    /// Whether it receives only frames to itself, to groups and to all stations, as a device does that is not promiscuous.
+    /// Whether it receives only frames to its own address, multicast and broadcast, as a device out of promiscuous
+    /// mode.
     #[default(false)]
     pub mac_filter: bool,
 }
@@ -65,173 +45,8 @@ quiver_control::choice! {
     } as "pg-mode", "ethernet, ip4 or ip6";
 }
 
-/// The state of the room.
-pub struct PacketGenerators {
-    pub(crate) input: NodeId,
-    pub(crate) ports: BTreeMap<String, Port>,
-    pub(crate) to_control: Outbox<Sent>,
-    pub(crate) captures: Captures,
-    pub(crate) streams: Running,
-    pub(crate) bell: Doorbell,
-}
-
-/// What control keeps of an interface.
-pub(crate) struct Port {
-    pub id: InterfaceId,
-    pub mode: PgMode,
-    /// Its address when it was made.
-    pub mac: MacAddress,
-    /// What it leaves to others.
-    pub offloads: Offloads,
-    pub queue: QueueId,
-    /// Whether copies of what it sends go to control.
-    pub capturing: Arc<AtomicBool>,
-}
-
-impl PacketGenerators {
-    pub(crate) fn new(input: NodeId, bell: &Doorbell) -> PacketGenerators {
-        let (to_control, from_workers) = channel(COPIES_MAX, bell);
-        let (captures, streams) = (Captures::new(from_workers), Running::default());
-        PacketGenerators { input, ports: BTreeMap::new(), to_control, captures, streams, bell: bell.clone() }
-    }
-}
-
-pub(crate) fn register(control: &Control) {
-    control.objects().add(Kind::new(apply).check(check));
-    let create = Command::new(
-        "create packet-generator interface <name:text> {hw-addr <hw-addr:mac>|mode <mode:pg-mode>\
-         |csum-offload-enabled|gso-enabled gso-size <gso-size:u16>}",
-        "Create an interface of the packet generator.",
-        create,
-    );
-    control.commands().add_kind(ArgumentKind::of::<PgMode>());
-    let create = create
-        .argument("csum-offload-enabled", "it leaves checksums of packets of files to others")
-        .argument("gso-enabled", "it leaves the cutting of long TCP packets to others");
-    control.commands().add(create.arguments_of::<PacketGenerator>());
-    let delete = Command::waiting(
-        "delete packet-generator interface <interface>",
-        "Delete an interface of the packet generator.",
-        delete,
-    );
-    control.commands().add(delete);
-}
-
-fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let mut generator = PacketGenerator::new(matches.get("name")?);
-    generator.hw_addr = matches.find("hw-addr")?;
-    generator.mode = matches.find("mode")?.unwrap_or(generator.mode);
-    generator.checksum_offload = matches.has("csum-offload-enabled");
-    generator.gso_size = matches.find("gso-size")?;
-    let name = generator.name.clone();
-    control.put(generator)?;
-    Ok(Reply::text(name))
-}
-
-async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
-    let name: InterfaceName = matches.get("interface")?;
-    control.delete_in_turns::<PacketGenerator>(&name.0).await?;
-    Ok(Reply::done())
-}
-
-fn check(generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if generator.name.is_empty() || generator.name.len() > 63 || !generator.name.chars().all(fits) {
-        let what = format!("'{}' is no name for an interface", generator.name);
-        return Err(ObjectError::field("name", what).remedy("use up to 63 letters, digits and - _ . /, such as pg0"));
-    }
-    if generator.gso_size == Some(0) {
-        return Err(ObjectError::field("gso-size", "packets cannot be cut into nothing").remedy("give 1 or more"));
-    }
-    match generator.hw_addr {
-        Some(mac) if !mac.is_unicast() => Err(ObjectError::field("hw-addr", format!("{mac} is no station's address"))
-            .remedy("choose one whose first octet is even, and not all zeros")),
-        _ => Ok(()),
-    }
-}
-
-fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), ObjectError> {
-    match change {
-        Change::Create(generator) => open(control, generator),
-        // The only field that is not fixed.
-        Change::Update { new, .. } => filter(control, new),
-        Change::Delete(generator) => {
-            let port = control.room_mut::<PacketGenerators>().ports.remove(&generator.name);
-            if let Some(port) = port {
-                if generator.mac_filter {
-                    mac_filter::set(control, port.id, port.mac, false)?;
-                }
-                control.room_mut::<PacketGenerators>().captures.end(&generator.name);
-                quiver_interface::remove(control, port.id);
-                quiver_interface::forget_remarks(control, &remarks_of(&generator.name));
-            }
-            Ok(())
-        }
-    }
-}
-
-fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)), generator.mode);
-    let offloads = Offloads { checksums: generator.checksum_offload, segment: generator.gso_size };
-    let uncut = quiver_interface::remark(control, &remarks_of(&generator.name), UNCUT);
-    let (queues, capturing) = {
-        let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
-        let capturing = Arc::new(AtomicBool::new(room.captures.all()));
-        let board: &Arc<Scoreboard> = room.streams.board();
-        let name: Arc<str> = generator.name.as_str().into();
-        let workers = dataplane.workers();
-        let sink = |worker| -> Box<dyn TxQueue> {
-            let to_control = room.to_control.clone();
-            let (what, uncut) = ((mode, offloads), uncut(worker));
-            let of = (worker, workers);
-            Box::new(Sink::new(name.clone(), what, uncut, capturing.clone(), to_control, board.clone(), of))
-        };
-        let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers(), header(mode, mac)))];
-        let tx = (0..workers).map(sink).collect();
-        (Queues { input: room.input, rx, tx }, capturing)
-    };
-    let new = NewInterface {
-        name: generator.name.clone(),
-        kind: "packet-generator",
-        mac,
-        mtu: MTU,
-        parent: None,
-        queues: Some(queues),
-    };
-    let id = quiver_interface::create(control, new)?;
-    if mode != PgMode::Ethernet {
-        quiver_interface::set_point_to_point(control, id);
-    }
-    let found = {
-        let dataplane = control.room::<Dataplane>();
-        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
-    };
-    let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
-    let port = Port { id, mode, mac, offloads, queue, capturing };
-    control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
-    if generator.mac_filter { filter(control, generator) } else { Ok(()) }
-}
-
-/// Has an interface filter or not, as its object says.
-fn filter(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let (id, mac) = {
-        let interfaces = control.room::<Interfaces>();
-        let id = interfaces.id_of(&generator.name)?;
-        (id, interfaces.get(id).map_or(MacAddress::ZERO, |interface| interface.mac))
-    };
-    mac_filter::set(control, id, mac, generator.mac_filter)
-}
-
-/// What VPP's clients know packets by that an interface sent uncut though it was not told to. None is dropped.
-const UNCUT: &str = "gso disabled on itf  -- gso packet drop";
-
-/// The name under which an interface remarks on what it sent.
-fn remarks_of(interface: &str) -> String {
-    format!("{interface}-tx")
-}
-
-/// What is put before each packet that comes in without a header of its own, and taken off again where it leaves: inside,
-/// all packets are frames.
+/// Header that is put before each packet that comes in without one, and taken off where it leaves: inside, all packets
+/// are frames.
 pub(crate) fn header(mode: PgMode, mac: MacAddress) -> Vec<u8> {
     let ethertype = match mode {
         PgMode::Ethernet => return vec![],
@@ -239,23 +54,4 @@ pub(crate) fn header(mode: PgMode, mac: MacAddress) -> Vec<u8> {
         PgMode::Ip6 => EtherType::IP6,
     };
     EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype }.as_bytes().to_vec()
-}
-
-/// A locally administered address that follows from the name, so that tests can state it.
-fn address_of(name: &str) -> MacAddress {
-    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let [high, low] = name[name.len() - digits..].parse::<u16>().unwrap_or(u16::MAX).to_be_bytes();
-    MacAddress([0x02, 0xfe, b'p', b'g', high, low])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_follow_from_names() {
-        assert_eq!(address_of("pg0").to_string(), "02:fe:70:67:00:00");
-        assert_eq!(address_of("pg258").to_string(), "02:fe:70:67:01:02");
-        assert_eq!(address_of("generator").to_string(), "02:fe:70:67:ff:ff");
-    }
 }

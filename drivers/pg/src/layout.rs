@@ -1,6 +1,7 @@
 //! Where the headers of a stream's packets stand.
 
 use crate::stream::PgStream;
+use crate::tag::Tag;
 
 /// Bytes of an Ethernet header, of a tag behind it, and of the headers of IPv4, IPv6, UDP and VXLAN.
 const ETHERNET: usize = 14;
@@ -42,5 +43,9 @@ impl Layout {
         let udp = (!is_ip6 || stream.ip6_udp).then_some(behind);
         let end = udp.map_or(behind, |udp| udp + UDP);
         Layout { tunnel, ethernet, ip, is_ip6, udp, end }
+    }
+    /// Bytes of the smallest packet that a stream can have: headers, and a number if it has one.
+    pub fn least(stream: &PgStream) -> u64 {
+        (Layout::of(stream).end + if stream.unnumbered { 0 } else { Tag::LENGTH }) as u64
     }
 }

@@ -31,7 +31,7 @@ arcs! {
 /// The addresses of the interfaces that filter, by number.
 type Own = HashMap<u32, MacAddress>;
 
-/// What control keeps of it.
+/// Control's copy of the filters.
 struct Filters {
     own: Own,
     published: Publisher<Own>,
@@ -75,7 +75,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
         Some(format!("packet-generators {name}"))
     });
     let grammar = "packet-generator mac-filter <interface> (on|off)";
-    let help = "Let an interface receive only frames to itself, to groups and to all, or whatever comes.";
+    let help = "Enable or disable the MAC filter of a packet generator interface: only frames to itself, multicast and broadcast.";
     control.commands().add(Command::new(grammar, help, command));
     watch(control, |control, event| {
         let InterfaceEvent::Mac(id) = event else { return };
@@ -88,7 +88,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-/// Has an interface of this address filter, or not.
+/// Switches the filter of an interface on or off.
 pub(crate) fn set(control: &Control, id: InterfaceId, mac: MacAddress, on: bool) -> Result<(), ObjectError> {
     // Whoever begins to filter knows its address first.
     if on {

@@ -1,4 +1,4 @@
-//! What an interface leaves to whoever sends its packets on, as devices do: checksums to be filled in, long packets to be cut.
+//! Offloads of an interface, as of a device: checksums to be filled in, long packets to be segmented.
 
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
@@ -12,7 +12,7 @@ const UDP_CHECKSUM: usize = 6;
 /// Where it stands in that of IPv4.
 const IP4_CHECKSUM: usize = 10;
 
-/// What is left to others.
+/// Work that is left to the receiver of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offloads {
     /// Checksums of TCP and UDP.
@@ -28,7 +28,7 @@ struct Upper {
     end: usize,
     protocol: IpProtocol,
     is_ip6: bool,
-    /// Of addresses, protocol and length.
+    /// Checksum of addresses, protocol and length.
     sum: Sum,
 }
 

@@ -1,6 +1,6 @@
-//! `pg-input-output`: packets of streams that are to be sent rather than received. They come from their stream's queue as others
-//! do, marked with the interface that sends them, and leave the way of what is received here. What is enabled in front of it at that
-//! interface of the generator sees them as received: counters of groups, hand-over between workers, parts for stations.
+//! `pg-input-output`: sends the packets of streams that are sent rather than received. They come from their stream's
+//! queue, marked with the sending interface, and leave instead of being received. Features enabled in front of it on
+//! the generator's interface see them as received: counters of groups, hand-over between workers, parts for stations.
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::trace::Record;
@@ -30,14 +30,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// That of a stream, if its packets are sent.
+    /// The output of a stream, if its packets are sent.
     pub fn of(control: &Control, stream: &PgStream) -> Result<Option<Output>, ObjectError> {
         let Some(by) = &stream.output else { return Ok(None) };
         let interfaces = control.room::<Interfaces>();
         let from = stream.received_by.as_ref().unwrap_or(&stream.interface);
         Ok(Some(Output { by: interfaces.id_of(&by.0)?, from: interfaces.id_of(&from.0)? }))
     }
-    /// Marks the packet that was added to a frame last. Nobody else says by then who is to send a packet.
+    /// Marks the packet that was added to a frame last. No other part of the graph sets its sending interface before.
     pub fn mark(self, frame: &mut Frame) {
         let Some(i) = frame.len().checked_sub(1) else { return };
         (frame.tx[i], frame.hop[i]) = (self.by.0, self.from.0);
@@ -81,7 +81,7 @@ fn decider(control: &Control, record: &Record) -> Option<String> {
     Some(format!("pg-streams {}", stream.name))
 }
 
-/// Has an interface look for packets that are to be sent, or not.
+/// Enables or disables the node on an interface that picks out packets to be sent.
 pub(crate) fn look(control: &Control, id: InterfaceId, on: bool) -> Result<(), ObjectError> {
     let looks = control.room_mut::<Dataplane>().enable(DEVICE_INPUT, NAME, id.0, on);
     looks.map_err(|error| ObjectError::field("output", error.to_string()))

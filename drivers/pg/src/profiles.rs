@@ -5,19 +5,17 @@
 //! from it, as documented there; packets are UDP where CSIT's are bare IPv4, and rates and sizes are the stream's own.
 
 mod families;
+mod family;
 mod ip6;
 mod sessions;
 mod vxlan;
 
-pub use families::Family;
+pub use family::Family;
 pub use sessions::{REFUSED, Refused};
 
-use families::{ENDS, NONE};
+use family::{ENDS, NONE};
 
 use crate::stream::PgStream;
-
-/// The numbers of a name: one, or two.
-type Numbers = [u32; 2];
 
 /// All families.
 pub fn families() -> impl Iterator<Item = &'static Family> {
@@ -36,7 +34,7 @@ pub fn apply(stream: &mut PgStream, name: &str, is_reverse: bool) -> Result<(), 
     };
     if let Some((number, most)) = numbers.iter().zip(family.most).find(|(number, most)| *number > most) {
         return Err(format!(
-            "profile {name}: {number} is too much; {} has up to {most}",
+            "profile {name}: {number} is out of range; {} has up to {most}",
             family.name.replace('#', "N")
         ));
     }
@@ -73,12 +71,12 @@ mod tests {
     use super::*;
     use crate::values::Values;
 
-    /// What a profile sets, forth and back: MAC addresses, VLAN, addresses, ports.
+    /// Fields that a profile sets, in both directions: MAC addresses, VLAN, addresses, ports.
     fn fields(name: &str) -> [[String; 7]; 2] {
         [false, true].map(|is_reverse| {
             let mut stream = PgStream::unnamed();
             apply(&mut stream, name, is_reverse).expect(name);
-            crate::stream::check(&stream).expect(name);
+            crate::check::check(&stream).expect(name);
             [
                 stream.source_mac.to_string(),
                 stream.destination_mac.to_string(),
@@ -181,7 +179,7 @@ mod tests {
                 // As much as the headers of any family take.
                 let mut stream = PgStream { size: Values::parse("128").expect("a size"), ..PgStream::unnamed() };
                 apply(&mut stream, name, is_reverse).expect(name);
-                crate::stream::check(&stream).expect(name);
+                crate::check::check(&stream).expect(name);
             };
             for numbers in [[1, 1], family.most] {
                 check(&name(numbers), false);
@@ -199,7 +197,7 @@ mod tests {
                 continue;
             }
             let error = apply(&mut stream, &name([family.most[0] + 1, 1]), false).expect_err("more than there are");
-            assert!(error.contains("is too much"), "{error}");
+            assert!(error.contains("is out of range"), "{error}");
             assert_eq!(stream, before);
         }
     }

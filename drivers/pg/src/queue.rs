@@ -4,23 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue, arcs};
+use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue};
 use quiver_interface::Remarked;
 use quiver_wire::MacAddress;
 
+use crate::capture::Sent;
 use crate::generator::Generator;
+use crate::input::Next;
 use crate::interface::{PgMode, header};
 use crate::offload::Offloads;
 use crate::sequence::{Receipt, STREAMS_MAX, Score, Scoreboard, Tracker};
 use crate::tag::{StampedTag, Tag, last_of_parts};
-
-arcs! {
-    /// Arcs of `pg-input`.
-    pub enum Next {
-        Received => features "device-input",
-        NoBuffer => drop "no-buffer",
-    }
-}
 
 /// Packets that wait to be received at most.
 const RING: usize = 4096;
@@ -28,7 +22,7 @@ const RING: usize = 4096;
 /// A receive queue: packets put there by hand, and those of streams.
 pub struct Source {
     ring: PacketRing,
-    /// What is put before each packet.
+    /// Bytes that are put before each packet.
     header: Vec<u8>,
     streams: Vec<Generator>,
     /// The stream that has the first word in the next turn.
@@ -88,23 +82,12 @@ impl RxQueue for Source {
     }
 }
 
-/// A packet that was sent.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// The name of the interface.
-    pub interface: Arc<str>,
-    /// Nanoseconds of the engine's clock.
-    pub time: u64,
-    /// All of it.
-    pub bytes: Vec<u8>,
-}
-
 /// A transmit queue: it looks at what it is given, and lets the engine free it; or keeps it in a ring.
 pub struct Sink {
     name: Arc<str>,
     /// Bytes before each packet that do not go over the wire, and what they say of it.
     header: Vec<u8>,
-    /// What is left to whoever receives its packets.
+    /// Offloads that the interface announces.
     takes: Offloads,
     /// Long packets that were sent though it does not take any.
     uncut: Remarked,
@@ -114,7 +97,7 @@ pub struct Sink {
     /// The worker whose queue it is.
     worker: usize,
     trackers: Vec<Tracker>,
-    /// Whose scores have yet to be told: a bit for each.
+    /// Streams whose scores are not told yet, a bit for each.
     untold: u32,
     kept: Option<PacketRing>,
 }
@@ -137,11 +120,11 @@ impl Sink {
     pub fn keep(&mut self, ring: Option<PacketRing>) {
         self.kept = ring;
     }
-    /// What was kept.
+    /// The ring of kept packets.
     pub fn kept(&mut self) -> Option<&mut PacketRing> {
         self.kept.as_mut()
     }
-    /// What packets of the stream in a slot are counted by.
+    /// Score and tracker of the stream in a slot.
     #[inline]
     fn count(&mut self, slot: usize) -> Option<(&Score, &mut Tracker)> {
         Some((self.board.scores.get(slot)?, self.trackers.get_mut(slot)?))
@@ -176,14 +159,14 @@ impl Sink {
     }
 }
 
-/// What an Ethernet header says that it carries.
+/// The ethertype of a frame.
 fn carried(frame: &[u8]) -> Option<&[u8]> {
     frame.get(12..14)
 }
 
 impl TxQueue for Sink {
-    /// What it is given it shows as it is: VPP's users see by that what an interface was told to send, not what a device would
-    /// have made of it. Packets that somebody else takes on come whole.
+    /// The sink shows packets as they were sent to the interface, which is what VPP's users expect, not as a device
+    /// would finish them. Packets that are kept for another consumer come whole.
     fn carries_offload(&self) -> bool {
         self.takes.segment.is_some() || self.kept.is_none()
     }

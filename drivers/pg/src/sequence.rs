@@ -1,5 +1,5 @@
-//! Sequence numbers: each packet of a stream ends with its number, so that whoever receives it tells loss, duplication
-//! and reordering apart.
+//! Sequence numbers: each packet of a stream ends with its number, so that the receiver tells loss, duplication and
+//! reordering apart.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ pub(crate) const STREAMS_MAX: usize = 32;
 /// Numbers that are remembered behind the highest one: an older one counts as a duplicate, so that no loss is hidden.
 const REMEMBERED: u64 = 2048;
 
-/// What is counted of a stream. Written by the sending worker and by all that receive, hence atomic.
+/// Counts of a stream. The sending worker and all receiving workers write them, so they are atomic.
 #[derive(Default, Debug)]
 pub(crate) struct Score {
     /// The run that counts.
@@ -107,21 +107,21 @@ impl Default for Scoreboard {
     }
 }
 
-/// What the receiving end of one queue remembers of one stream: the order. Packets that different workers send have none
-/// between them.
+/// State of one stream at the receiving end of one queue: the order of its packets. Packets that different workers send
+/// have no order between them.
 #[derive(Clone, Default)]
 pub(crate) struct Tracker {
     run: u16,
     /// One more than the highest number that this queue has sent.
     next: u64,
-    /// Of the last packet with a stamp.
+    /// The last packet with a stamp.
     last: Last,
     /// Whether no other worker receives packets of the stream.
     is_alone: bool,
     untold: Untold,
 }
 
-/// What was counted since the score was told last.
+/// Counts since the score was updated last.
 #[derive(Clone, Copy, Default)]
 struct Untold {
     received: u64,
@@ -129,7 +129,7 @@ struct Untold {
     reordered: u64,
 }
 
-/// Who receives a packet: the worker, and the time of the engine's clock.
+/// The receiving worker of a packet, and the time of the engine's clock.
 #[derive(Clone, Copy)]
 pub(crate) struct Receipt {
     pub worker: usize,

@@ -1,4 +1,4 @@
-//! What is shown of streams and captures.
+//! Output of `show` for streams and captures.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,10 +9,10 @@ use quiver_interface::InterfaceName;
 use serde_json::{Value, json};
 
 use crate::capture::Store;
-use crate::commands::chosen;
+use crate::chosen::chosen;
 use crate::histogram::Summary;
-use crate::interface::PacketGenerators;
 use crate::profiles::{REFUSED, families};
+use crate::room::PacketGenerators;
 use crate::stream::PgStream;
 use crate::timing::Latency;
 
@@ -41,7 +41,9 @@ pub(crate) fn streams(control: &Control, matches: &Matches) -> Result<Reply, Com
             let numbered = |count: u64| if stream.is_numbered() { Cell::from(count) } else { Cell::empty() };
             let [received, duplicated, reordered] =
                 [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
-            row.extend([received, score.lost(), duplicated, reordered].map(numbered));
+            // Once nothing is on its way, the last packets are known to be lost, too, which no later one has passed.
+            let lost = if is_on { score.lost() } else { score.missing() };
+            row.extend([received, lost, duplicated, reordered].map(numbered));
             if let Some(timing) = score.timing() {
                 if stream.latency {
                     let found = timing.latency();

@@ -1,138 +1,130 @@
 //! Streams: what a generator's interface is to receive, or another one to send. Objects of kind `pg-streams`.
 
-use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use pcap_file::pcap::PcapReader;
+use quiver_control::Object;
 use quiver_control::object::{Problems, Record};
-use quiver_control::{Object, ObjectError};
 use quiver_interface::InterfaceName;
 use quiver_wire::{MacAddress, VlanId};
 use serde_json::json;
 
-use crate::layout::Layout;
-use crate::tag::Tag;
 use crate::values::{FrameSize, Values, Vni};
-
-/// Packets of a file at most.
-const RECORDED_MAX: usize = 65_536;
 
 /// The size of frames if none is said.
 const SIZE: FrameSize = FrameSize::new(64).expect("it is one");
 
-/// A stream of packets that an interface of the packet generator receives, or that another one sends.
+/// Stream of packets that a packet generator interface receives or transmits.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "pg-streams")]
 pub struct PgStream {
-    /// The name of the stream.
+    /// Name of the stream.
     #[key]
     pub name: String,
-    /// The interface of the packet generator from whose queue it comes, and which receives it unless `output` is set.
+    /// Packet generator interface that provides the queue, and receives the packets unless `output` is set.
     pub interface: InterfaceName,
-    /// The interface by which its packets are sent, as if they had been routed there, rather than received.
+    /// Interface that transmits the packets, as if they had been routed there.
     pub output: Option<InterfaceName>,
-    /// The interface that is taken to have received such packets; without it, that of the generator.
+    /// Receiving interface recorded in packets with `output`. Default: `interface`.
     pub received_by: Option<InterfaceName>,
-    /// Whether packets are made.
+    /// Whether packets are generated.
     #[default(false)]
     pub enabled: bool,
-    /// A pcap file whose packets are received as they are, again and again; without it, the fields below say what. It is
-    /// read once, when it is set.
+    /// Path of a pcap file whose packets are repeated; it is read once, when set. Without it, the fields below
+    /// describe the packets.
     pub pcap: Option<String>,
-    /// Source addresses of Ethernet.
+    /// Ethernet source addresses of the frames.
     #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 1])))]
     pub source_mac: Values<MacAddress>,
-    /// Destination addresses of Ethernet.
+    /// Ethernet destination addresses of the frames.
     #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 2])))]
     pub destination_mac: Values<MacAddress>,
-    /// VLANs; without them, frames have no tag.
+    /// VLAN ids. Without them frames are untagged.
     pub vlan: Option<Values<VlanId>>,
-    /// Which tag says that.
+    /// EtherType of the outer tag.
     #[default(VlanTag::Dot1q)]
     pub vlan_tag: VlanTag,
-    /// VLANs of a second tag behind the first; without them, there is none.
+    /// VLAN ids of a second tag. Without them there is none.
     pub inner_vlan: Option<Values<VlanId>>,
-    /// Source addresses of IPv4.
+    /// IPv4 source addresses of packets.
     #[default(Values::One(Ipv4Addr::new(10, 0, 0, 1)))]
     pub source: Values<Ipv4Addr>,
-    /// Destination addresses of IPv4.
+    /// IPv4 destination addresses of packets.
     #[default(Values::One(Ipv4Addr::new(10, 0, 1, 1)))]
     pub destination: Values<Ipv4Addr>,
-    /// Source addresses of IPv6. With them, packets are IPv6 in place of IPv4 and UDP, with nothing that IPv6 knows behind its
-    /// header (RFC 8200, section 4.7). Those of a field share their first 64 bits, or the last.
+    /// IPv6 source addresses. With them, packets are IPv6 with no next header (RFC 8200, 4.7) in place of IPv4 with
+    /// UDP. Values of one field share their first or last 64 bits.
     pub ip6_source: Option<Values<Ipv6Addr>>,
-    /// Destination addresses of IPv6, beside its source addresses.
+    /// IPv6 destination addresses, for use with `ip6-source`.
     pub ip6_destination: Option<Values<Ipv6Addr>>,
-    /// Whether packets of IPv6 carry UDP with the ports below.
+    /// Whether IPv6 packets carry UDP with the ports below.
     #[default(false)]
     pub ip6_udp: bool,
-    /// Whether the checksum of UDP is left to whoever sends packets on, as devices leave it. Without that, packets of IPv4
-    /// have none (RFC 768), and those of IPv6, which must have one (RFC 8200, section 8.1), come with it.
+    /// Whether the UDP checksum is left to the transmitter (offload). Otherwise IPv4 packets have none (RFC 768), and
+    /// IPv6 packets a correct one (RFC 8200, 8.1).
     #[default(false)]
     pub checksum_offload: bool,
-    /// The time to live of IPv4, and the hop limit of IPv6.
+    /// IPv4 TTL or IPv6 hop limit.
     #[default(64)]
     pub ttl: u8,
-    /// Source ports of UDP.
+    /// UDP source ports of packets.
     #[default(Values::One(1024))]
     pub source_port: Values<u16>,
-    /// Destination ports of UDP.
+    /// UDP destination ports of packets.
     #[default(Values::One(1024))]
     pub destination_port: Values<u16>,
-    /// VXLAN networks. With them, frames are carried by VXLAN over UDP and IPv4 (RFC 7348): addresses of Ethernet and tags are
-    /// those of the tunnel's packets, addresses of IP and ports those of the packets inside.
+    /// VNIs. With them, frames are VXLAN over UDP and IPv4 (RFC 7348); Ethernet addresses and tags are outer ones, IP
+    /// addresses and ports inner ones.
     pub vxlan: Option<Values<Vni>>,
-    /// Source addresses of the tunnel.
+    /// Outer IPv4 source addresses of the tunnel.
     #[default(Values::One(Ipv4Addr::new(192, 0, 2, 1)))]
     pub tunnel_source: Values<Ipv4Addr>,
-    /// Destination addresses of the tunnel.
+    /// Outer IPv4 destination addresses of the tunnel.
     #[default(Values::One(Ipv4Addr::new(192, 0, 2, 2)))]
     pub tunnel_destination: Values<Ipv4Addr>,
-    /// Source ports of the tunnel; its destination port is 4789.
+    /// Outer UDP source ports; the destination port is 4789.
     #[default(Values::One(49152))]
     pub tunnel_port: Values<u16>,
-    /// Source addresses of Ethernet in frames that the tunnel carries.
+    /// Ethernet source addresses of inner frames.
     #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 3])))]
     pub inner_source_mac: Values<MacAddress>,
-    /// Destination addresses of Ethernet in frames that the tunnel carries.
+    /// Ethernet destination addresses of inner frames.
     #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 4])))]
     pub inner_destination_mac: Values<MacAddress>,
-    /// Packets in a row whose fields are the same, as those of a session that has more than one; sizes go on.
+    /// Number of consecutive packets with the same field values, as in a flow of several packets. Sizes still vary.
     #[default(1)]
     pub repeat: u16,
-    /// Bytes of a frame, Ethernet header included, checksum not. `imix` is 28x64,16x570,4x1518.
+    /// Frame size in bytes with the Ethernet header and without the FCS. `imix` is 28x64,16x570,4x1518.
     #[default(Values::One(SIZE))]
     pub size: Values<FrameSize>,
-    /// Whether packets are without the numbers by which they are told again, so that those without room for one are possible.
+    /// Whether packets carry no sequence numbers, so that they may be too short for one.
     #[default(false)]
     pub unnumbered: bool,
-    /// Packets in a second; 0 for as many as possible.
+    /// Packets per second; 0 is unlimited.
     #[default(0)]
     pub rate: u64,
-    /// Packets that come at once.
+    /// Number of packets in a burst.
     #[default(1)]
     pub burst: u16,
-    /// Packets that a worker makes in one go at most.
+    /// Largest number of packets that a worker generates in one turn.
     #[default(256)]
     pub maxframe: u16,
-    /// The worker that makes them, which gets the interface's receive queue when the stream is started; without it, the one
-    /// that has it.
+    /// Worker that generates the packets; it takes over the interface's receive queue when the stream starts.
+    /// Default: the queue's worker.
     pub worker: Option<u16>,
-    /// Packets in all; 0 for no end.
+    /// Number of packets in all; 0 is unlimited.
     #[default(0)]
     pub limit: u64,
-    /// A closed loop: so many packets are on their way at most, and one that comes out of an interface of the generator
-    /// makes room for the next; 0 for an open one.
+    /// Closed loop: largest number of packets in flight. One that leaves by an interface of the generator permits the
+    /// next. 0 is an open loop.
     #[default(0)]
     pub window: u32,
-    /// What random fields are drawn from.
+    /// Seed of random field values.
     #[default(0)]
     pub seed: u64,
-    /// Whether packets carry the moment in which they are made, so that `show packet-generator` tells how long they are on
-    /// their way.
+    /// Whether packets carry a timestamp, from which `show packet-generator` reports latencies.
     #[default(false)]
     pub latency: bool,
-    /// Whether the times between packets are counted.
+    /// Whether times between packets are counted.
     #[default(false)]
     pub gaps: bool,
 }
@@ -147,10 +139,6 @@ impl PgStream {
     pub(crate) fn is_numbered(&self) -> bool {
         self.pcap.is_none() && !self.unnumbered
     }
-    /// Bytes that the smallest packet has at least: headers, and a number if it has one.
-    pub(crate) fn least(&self) -> u64 {
-        (Layout::of(self).end + if self.unnumbered { 0 } else { Tag::LENGTH }) as u64
-    }
 }
 
 quiver_control::choice! {
@@ -161,82 +149,4 @@ quiver_control::choice! {
         /// A tag of providers, 0x88a8.
         Dot1ad = "dot1ad",
     } as "vlan-tag", "dot1q or dot1ad";
-}
-
-/// What holds of a stream by itself.
-pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
-    let least = stream.least();
-    if stream.pcap.is_none() && stream.size.smallest() < least {
-        let what = format!("{} is not possible", stream.size);
-        return Err(
-            ObjectError::field("size", what).remedy(format!("from {least} to {} with these headers", FrameSize::MAX))
-        );
-    }
-    if stream.received_by.is_some() && stream.output.is_none() {
-        let what = "packets that are received are so by the stream's own interface";
-        return Err(ObjectError::field("received-by", what).remedy("give an output, too, or leave it out"));
-    }
-    if stream.inner_vlan.is_some() && stream.vlan.is_none() {
-        return Err(ObjectError::field("inner-vlan", "there is no tag before it").remedy("give a vlan, too"));
-    }
-    if stream.ip6_source.is_some() != stream.ip6_destination.is_some() {
-        let (field, other) = match stream.ip6_source {
-            Some(_) => ("ip6-destination", "ip6-source"),
-            None => ("ip6-source", "ip6-destination"),
-        };
-        return Err(ObjectError::field(field, format!("there is none beside {other}")).remedy("give both, or neither"));
-    }
-    if stream.unnumbered && (stream.window > 0 || stream.latency) {
-        let field = if stream.latency { "latency" } else { "window" };
-        let what = "packets without numbers are not told again";
-        return Err(ObjectError::field(field, what).remedy(format!("leave out {field} or unnumbered")));
-    }
-    if stream.ip6_udp && stream.ip6_source.is_none() {
-        return Err(ObjectError::field("ip6-udp", "packets are none of IPv6").remedy("give ip6-source, too"));
-    }
-    if stream.checksum_offload && stream.vxlan.is_some() {
-        return Err(
-            ObjectError::field("checksum-offload", "a tunnel's packets have two of UDP").remedy("leave out vxlan")
-        );
-    }
-    if stream.repeat == 0 {
-        return Err(ObjectError::field("repeat", "0 packets never come").remedy("at least 1"));
-    }
-    if stream.burst == 0 {
-        return Err(ObjectError::field("burst", "0 packets never come").remedy("at least 1"));
-    }
-    if stream.maxframe == 0 {
-        return Err(ObjectError::field("maxframe", "0 packets never come").remedy("at least 1"));
-    }
-    if stream.window > 0 && stream.pcap.is_some() {
-        return Err(ObjectError::field("window", "packets of a file have no numbers by which they are told again")
-            .remedy("leave out window or pcap"));
-    }
-    if stream.latency && stream.pcap.is_some() {
-        return Err(ObjectError::field(
-            "latency",
-            "packets of a file have no place for the moment in which they are sent",
-        )
-        .remedy("leave out latency or pcap"));
-    }
-    Ok(())
-}
-
-/// Reads the packets of a file, one at least.
-pub(crate) fn recorded(path: &str) -> Result<Vec<Vec<u8>>, ObjectError> {
-    let wrong = |what: String| ObjectError::field("pcap", format!("{path}: {what}"));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut reader = PcapReader::new(file).map_err(|error| wrong(error.to_string()))?;
-    let mut packets = Vec::new();
-    while let Some(packet) = reader.next_packet() {
-        let packet = packet.map_err(|error| wrong(format!("packet {}: {error}", packets.len() + 1)))?;
-        packets.push(packet.data.into_owned());
-        if packets.len() > RECORDED_MAX {
-            return Err(wrong(format!("there are more than {RECORDED_MAX} packets")).remedy("split the file"));
-        }
-    }
-    match packets.is_empty() {
-        true => Err(wrong("there is no packet".into()).remedy("give a file with packets")),
-        false => Ok(packets),
-    }
 }

@@ -1,7 +1,7 @@
-//! What the last bytes of a packet say: the stream, its run, the packet's number, and when it was made.
+//! The last bytes of a packet: the stream, its run, the packet's number, and the time when it was made.
 
 const MAGIC: [u8; 4] = *b"QvPg";
-/// Of tags with a stamp.
+/// First bytes of tags with a stamp.
 const STAMPED: [u8; 4] = *b"QvPl";
 /// Stamps are the lower 40 bits of a moment in nanoseconds: they come again after 18 minutes.
 const STAMP_MASK: u64 = (1 << 40) - 1;
@@ -71,7 +71,7 @@ impl StampedTag {
         bytes[11..].copy_from_slice(&self.stamp.0.to_be_bytes()[3..]);
         bytes
     }
-    /// Such a tag at the end of these bytes, if there is one.
+    /// Reads a tag with a stamp from the end of these bytes, if there is one.
     #[inline]
     pub fn of(bytes: &[u8]) -> Option<StampedTag> {
         let tag: &[u8; Tag::LENGTH] = bytes.last_chunk()?;

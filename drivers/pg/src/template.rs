@@ -14,7 +14,7 @@ use crate::values::{Sequence, Value, Values, drawn};
 const VXLAN_PORT: u16 = 4789;
 /// The flag that says that there is a network's number.
 const VXLAN_HAS_NUMBER: u8 = 0x08;
-/// What stands in an IPv6 header if nothing that IPv6 knows is behind it (RFC 8200, section 4.7).
+/// Next-header value of an IPv6 header without a following one (RFC 8200, section 4.7).
 const NO_NEXT_HEADER: u8 = 59;
 /// Where the checksum stands in a header of UDP.
 const UDP_CHECKSUM: usize = 6;
@@ -22,7 +22,7 @@ const UDP_CHECKSUM: usize = 6;
 /// A packet made once, of which only fields that vary are written into each copy.
 pub(crate) struct Template {
     bytes: Vec<u8>,
-    /// What varies but addresses of IPv4, which their headers have.
+    /// Fields that vary, except the IPv4 addresses, which the headers hold.
     fields: Vec<Field>,
     sizes: Sequence,
     /// Packets in a row whose fields are the same.
@@ -228,7 +228,7 @@ impl Template {
         }
         self.size
     }
-    /// What is left to do of packets.
+    /// Checksum and segmentation left to do for its packets.
     pub fn left(&self) -> Option<VirtioNetHeader> {
         let Checksum { udp, .. } = self.checksum.filter(|checksum| checksum.is_left)?;
         Some(VirtioNetHeader {
@@ -315,7 +315,7 @@ impl Header {
     }
 }
 
-/// What never changes in a header of IPv4 with UDP behind it, and the type before it.
+/// Writes the constant fields of an IPv4 header before UDP, and the ethertype before it.
 fn ip4(bytes: &mut [u8], at: usize, ttl: u8) {
     bytes[at - 2..at].copy_from_slice(&EtherType::IP4.get().to_be_bytes());
     bytes[at] = 0x45;

@@ -1,4 +1,4 @@
-//! `packet-generator new ...`: VPP's words for a stream, in braces or without, and ours for what VPP has none for.
+//! `packet-generator new ...`: VPP's words for a stream, in braces or without, and our own where VPP has none.
 //!
 //! ```text
 //! pcap /tmp/in.pcap source pg0 name x
@@ -15,18 +15,19 @@ use quiver_control::object::Scalar;
 use quiver_interface::InterfaceName;
 use quiver_wire::MacAddress;
 
+use crate::layout::Layout;
 use crate::profiles;
 use crate::stream::PgStream;
 use crate::values::{FrameSize, Value, Values};
 
-/// What words of a stream say.
+/// A parsed stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
     /// The stream.
     pub stream: PgStream,
     /// Where its packets enter.
     pub entry: Entry,
-    /// What is called their interface, which need be none of the generator if packets are sent.
+    /// The named interface, which need not be one of the generator if packets are sent.
     pub interface: Option<InterfaceName>,
     /// Whether an interface of the generator is said to be their source.
     pub has_source: bool,
@@ -44,7 +45,7 @@ pub enum Entry {
     Ip6,
 }
 
-/// What VPP's words of a buffer's flags say that matters here. What a packet is, nodes find out themselves.
+/// VPP's words for buffer flags that matter here. The nodes find out the kind of a packet themselves.
 const FLAGS: [&str; 6] = ["ip4", "ip6", "offload", "offload-ip-cksum", "offload-tcp-cksum", CHECKSUM];
 const CHECKSUM: &str = "offload-udp-cksum";
 
@@ -142,7 +143,8 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
     let has_source = source.is_some();
     stream.interface = source.or_else(|| interface.clone()).ok_or("the stream has no interface: add `source pg0`")?;
     // VPP's packets have no numbers, so whoever describes packets as VPP does asks for none where there is no room for them.
-    stream.unnumbered |= is_vpps && !stream.latency && stream.window == 0 && stream.size.smallest() < stream.least();
+    stream.unnumbered |=
+        is_vpps && !stream.latency && stream.window == 0 && stream.size.smallest() < Layout::least(&stream);
     Ok(Told { stream, entry, interface, has_source })
 }
 
@@ -223,7 +225,7 @@ impl<'a> Words<'a> {
     }
     fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, String> {
         let number = self.number(what)?;
-        T::try_from(number).map_err(|_| format!("{what} {number} is too much"))
+        T::try_from(number).map_err(|_| format!("{what} {number} is out of range"))
     }
     /// One of a few words.
     fn choice<T: Scalar>(&mut self) -> Result<T, String> {
@@ -339,7 +341,7 @@ mod tests {
             ("{name x}", "the stream has no interface"),
             ("{name x interface pg0 speed 3}", "`speed` is no word of a stream"),
             ("{name x interface pg0 data { UDP: 1 -> 2 }}", "`UDP:` cannot stand here"),
-            ("{name x interface pg0 ttl 300}", "ttl 300 is too much"),
+            ("{name x interface pg0 ttl 300}", "ttl 300 is out of range"),
             ("{name x interface pg0 vlan-tag qinq}", "qinq: expected dot1q or dot1ad"),
             ("{name x interface pg0 profile ip4dst}", "there is no profile 'ip4dst'; there are ethip4-ip4dst"),
             ("{name x interface pg0 size 0x64}", "0x64: '0' is no weight"),

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::histogram::{Counts, Summary};
 
-/// What is timed of a stream.
+/// Times of a stream.
 #[derive(Debug)]
 pub(crate) struct Timing {
     clock: AtomicU64,
-    /// By worker.
+    /// Delays by worker.
     delays: Box<[Delays]>,
     /// Between one packet's making and the next's.
     pub gaps: Counts,
@@ -24,9 +24,9 @@ pub(crate) struct Timing {
 #[derive(Debug)]
 struct Delays {
     delay: Counts,
-    /// What a packet took longer than the one before it in its stream.
+    /// Delays longer than that of the packet before in the stream, by the difference.
     later: Counts,
-    /// What it took less.
+    /// Delays shorter than that, by the difference.
     sooner: Counts,
 }
 
@@ -95,13 +95,13 @@ pub struct Latency {
     pub min: u64,
     /// The mean.
     pub mean: f64,
-    /// What half of the packets do not exceed.
+    /// The median.
     pub p50: u64,
-    /// What 90 of 100 do not exceed.
+    /// The 90th percentile.
     pub p90: u64,
-    /// What 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub p99: u64,
-    /// What 999 of 1,000 do not exceed.
+    /// The 99.9th percentile.
     pub p999: u64,
     /// The greatest delay.
     pub max: u64,
@@ -165,7 +165,7 @@ impl Variation {
 mod tests {
     use super::*;
 
-    /// What is told of packets with these numbers and delays, by two workers in turn or by one.
+    /// Latency of packets with these numbers and delays, received by two workers in turn or by one.
     fn latency(packets: &[(u64, u64)], workers: usize) -> Latency {
         let (timing, mut last) = (Timing::new(workers), vec![None; workers]);
         for (at, (number, delay)) in packets.iter().enumerate() {

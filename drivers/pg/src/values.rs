@@ -7,19 +7,20 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::object::Scalar;
+use quiver_control::serde_json::Value as Json;
 use quiver_wire::{MacAddress, VlanId};
 
 /// Something that a field can hold, as a number.
 pub trait Value: Scalar + Copy + PartialEq {
     /// The name of lists of these in grammars.
     const VALUES: &'static str;
-    /// What is expected of a list of these.
+    /// Description of a list of these for errors.
     const EXPECTED_VALUES: &'static str;
     /// Values with a name of their own.
     const NAMED: &'static [(&'static str, &'static str)] = &[];
-    /// As a number.
+    /// The value as a number.
     fn number(self) -> u64;
-    /// What is above the 64 bits of the number. Values of a field differ in one of both only.
+    /// The bits above the 64 of the number. Values of a field differ in one of the two only.
     fn above(self) -> u64 {
         0
     }
@@ -80,15 +81,15 @@ const ROUND_MAX: u64 = 65_536;
 pub enum Values<T> {
     /// Always the same.
     One(T),
-    /// From the first to the last, and again.
+    /// Counts from the first to the last, repeatedly.
     Range(T, T),
-    /// One after the other, and again.
+    /// Takes one after the other, repeatedly.
     List(Vec<T>),
     /// Each so many times in a round.
     Mix(Vec<(u32, T)>),
     /// Any from the first to the last.
     Random(T, T),
-    /// So many that were drawn from the first to the last, one after the other, and again.
+    /// A fixed number of values drawn from the first to the last, one after the other, repeated.
     Drawn(u32, T, T),
 }
 
@@ -121,11 +122,11 @@ impl<T: Value> Values<T> {
     pub(crate) fn vary_above(&self) -> bool {
         !self.share(T::above)
     }
-    /// What is above the number of the first value, and the number.
+    /// The upper bits of the first value, and its number.
     pub(crate) fn first(&self) -> [u64; 2] {
         self.ends().first().map_or([0; 2], |value| [value.above(), value.number()])
     }
-    /// What varies in the value of every packet; `seed` tells the random fields of streams apart.
+    /// The varying part of the value of every packet; `seed` tells the random fields of streams apart.
     pub(crate) fn sequence(&self, seed: u64) -> Sequence {
         let part = if self.vary_above() { T::above } else { T::number };
         // The last of all 2^64 IPv6 addresses of a network is left out rather than that none is.
@@ -207,6 +208,11 @@ impl<T: Value> Scalar for Values<T> {
             }
         }
     }
+    fn number_schema() -> Option<Json> {
+        // One value is written as by itself.
+        let one = T::schema();
+        if one["type"] == "integer" { Some(one) } else { T::number_schema() }
+    }
 }
 
 /// Values as they are written.
@@ -251,7 +257,7 @@ fn read<T: Value>(text: &str) -> Result<Values<T>, String> {
     }
 }
 
-/// What a field holds in the packet of each number. Nothing is kept between packets.
+/// The value of a field by the packet's number. No state is kept between packets.
 #[derive(Clone, Debug)]
 pub(crate) enum Sequence {
     Range { first: u64, count: u64 },

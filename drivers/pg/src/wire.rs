@@ -1,11 +1,11 @@
-//! The other end of the wire in the hand of a test: what golden scenarios send and find sent.
+//! The other end of the wire, for tests: golden scenarios send and check packets by it.
 
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_interface::Interfaces;
 
-use crate::interface::PacketGenerators;
 use crate::queue::Source;
+use crate::room::PacketGenerators;
 
 /// Lets a packet come in by an interface of the generator.
 pub fn send(control: &Control, interface: &str, packet: &[u8]) -> Result<(), String> {
@@ -23,8 +23,8 @@ pub fn send(control: &Control, interface: &str, packet: &[u8]) -> Result<(), Str
     Ok(())
 }
 
-/// Takes what the generator's interfaces have sent: names and packets. From the first call on, every interface that is
-/// created captures from its start.
+/// Takes the packets that the generator's interfaces have sent, with the interfaces' names. From the first call on,
+/// every interface that is created captures from its start.
 ///
 /// # Panics
 /// If copies were lost because more were sent between two calls than control keeps.

@@ -21,7 +21,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Create two interfaces that are joined.
+/// Creates a pipe: two interfaces, each of which receives packets that the other one transmits.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = PipeCreateReply)]
 struct PipeCreate {
@@ -29,7 +29,7 @@ struct PipeCreate {
     user_instance: u32,
 }
 
-/// The pipe is this interface, its ends these; none where it was refused.
+/// Index of the pipe and of its two ends; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct PipeCreateReply {
@@ -43,19 +43,19 @@ impl Default for PipeCreateReply {
     }
 }
 
-/// Delete a pipe with its ends, and with all that refers to them.
+/// Deletes a pipe, its two ends and all configuration that refers to them.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PipeDelete {
     sw_if_index: InterfaceIndex,
 }
 
-/// Which pipes are there?
+/// Dumps all pipes with their ends.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = PipeDetails)]
 struct PipeDump;
 
-/// A pipe.
+/// Describes one pipe: its instance, its index and the indices of its two ends.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct PipeDetails {

@@ -1,4 +1,4 @@
-//! What is configured of pipes.
+//! Configuration of pipes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,12 @@ const MTU: u16 = 9000;
 /// Pipes at most.
 const INSTANCES: u32 = 16_384;
 
-/// Two interfaces, the ends, joined: what one sends the other receives. They are called as the pipe, with `.0` and `.1` behind.
+/// Pipe: two interfaces, each of which receives packets that the other one transmits. They are named after the pipe,
+/// with `.0` and `.1`.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "pipes", provides = "interface", parts(".0", ".1"))]
 pub struct Pipe {
-    /// Its name: pipe0, pipe1 and so on.
+    /// Name: pipe0, pipe1 and so on.
     #[key]
     pub name: String,
 }
@@ -51,10 +52,10 @@ impl Pipe {
 }
 
 pub(crate) fn register(control: &Control) {
-    control.objects().add(Kind::new(apply).check(check));
-    let make = Command::new("pipe create [instance <instance:u32>]", "Create two interfaces that are joined.", make);
-    control.commands().add(make.argument("instance", "the number in its name; by default the first that is free"));
-    control.commands().add(Command::waiting("pipe delete <interface>", "Delete a pipe, with its ends.", delete));
+    control.objects().add(Kind::new(apply).check(check).memory(|_| quiver_interface::MEMORY));
+    let make = Command::new("pipe create [instance <instance:u32>]", "Create a pipe: two connected interfaces.", make);
+    control.commands().add(make.argument("instance", "number in the name; default: the first free one"));
+    control.commands().add(Command::waiting("pipe delete <interface>", "Delete a pipe and its two ends.", delete));
     watch(control, |control, event| {
         if let InterfaceEvent::AdminState(id) = event
             && let Some(cables) = control.room::<Pipes>().cables.get(&id)

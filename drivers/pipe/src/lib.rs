@@ -1,4 +1,4 @@
-//! Pipes: two interfaces, the ends, and what one sends the other receives.
+//! Pipes: two interfaces, the ends; each receives the packets that the other sends.
 //!
 //! [`queue`]: the cable between two ends; [`config`]: objects and commands; `api`: VPP's messages.
 #![forbid(unsafe_code)]

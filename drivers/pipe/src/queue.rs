@@ -1,4 +1,5 @@
-//! The way through a pipe: what workers send by one end waits here until the worker that receives by the other end takes it.
+//! The way through a pipe: packets that workers send by one end wait here until the worker that receives by the other
+//! end takes them.
 //!
 //! It is a queue, and not an arc of the graph, so that packets that circle (a pipe between two interfaces of one bridge
 //! domain) take a turn of the worker each time, and lose those that find no room.
@@ -45,14 +46,14 @@ impl Cable {
             bell,
         }))
     }
-    /// Opens it, or closes it; what is on its way then is dropped.
+    /// Opens or closes it; packets on their way are dropped.
     pub fn open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Relaxed);
         if !is_open {
             while self.packets.pop().is_some() {}
         }
     }
-    /// Wakes the receiver if it waits. Called behind whatever it is to find.
+    /// Wakes the receiver if it waits. Called after the change that it is to find.
     fn wake(&self) {
         // Either the receiver sees the packets before it waits, or we see that it does.
         fence(Ordering::SeqCst);

@@ -44,7 +44,7 @@ flags! {
     }
 }
 
-/// Create a TAP interface, and set its Linux side up.
+/// Creates a TAP interface and configures its Linux side.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "tap_create_v3", reply = TapCreateV3Reply)]
 pub struct TapCreateV3 {
@@ -83,14 +83,14 @@ pub struct TapCreateV3 {
     pub tag: String,
 }
 
-/// It is this interface.
+/// Index of the new TAP interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "tap_create_v3_reply")]
 pub struct TapCreateV3Reply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Create a TAP interface, and set its Linux side up.
+/// Creates a TAP interface and configures its Linux side.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "tap_create_v2", reply = TapCreateV2Reply)]
 pub struct TapCreateV2 {
@@ -161,7 +161,7 @@ impl From<TapCreateV2> for TapCreateV3 {
     }
 }
 
-/// It is this interface.
+/// Index of the new TAP interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "tap_create_v2_reply")]
 pub struct TapCreateV2Reply {
@@ -209,7 +209,7 @@ fn tap(name: String, request: TapCreateV3) -> Result<Tap, Refusal> {
     }
     let queues = request.num_rx_queues.max(1);
     let mtu = u16::try_from(request.host_mtu_size).ok().and_then(TapMtu::new);
-    let no_mtu = || wrong("host_mtu_size", format!("{} is none of 68 to 65521", request.host_mtu_size));
+    let no_mtu = || wrong("host_mtu_size", format!("{} is out of range; give 68 to 65521", request.host_mtu_size));
     Ok(Tap {
         mac: mac("mac_address", !request.use_random_mac, request.mac_address)?,
         rx_queues: TapQueues::new(queues).ok_or_else(|| wrong("num_rx_queues", format!("{queues} are too many")))?,
@@ -228,7 +228,7 @@ fn tap(name: String, request: TapCreateV3) -> Result<Tap, Refusal> {
     })
 }
 
-/// Delete a TAP interface and its Linux side, with all that refers to it.
+/// Deletes a TAP interface, its Linux side and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "tap_delete_v2")]
 pub struct TapDeleteV2 {
@@ -246,7 +246,7 @@ fn index(control: &Control, tap: &Tap) -> Option<InterfaceIndex> {
     control.room::<Taps>().links.get(&tap.name).map(|linked| linked.id.into())
 }
 
-/// Which TAP interfaces are there: this one, or all?
+/// Dumps one TAP interface, or all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, name = "sw_interface_tap_v2_dump", details = SwInterfaceTapV2Details)]
 pub struct SwInterfaceTapV2Dump {
@@ -254,7 +254,7 @@ pub struct SwInterfaceTapV2Dump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A TAP interface and its Linux side. It has no rings, so their sizes are 0.
+/// Describes one TAP interface and its Linux side. Ring sizes are 0, since it has no rings.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details, name = "sw_interface_tap_v2_details")]
 pub struct SwInterfaceTapV2Details {

@@ -15,9 +15,9 @@ const CREATE: &str = "create tap { id <id:u32> | hw-addr <hw-addr:mac> | host-ns
 
 pub(crate) fn register(control: &Control) {
     let create = Command::new(CREATE, "Create a TAP interface.", create)
-        .argument("id", "the number behind tap in its name; without it, the lowest free one")
-        .argument("gso", "long packets to be cut later may pass, which is the default")
-        .argument("no-gso", "Linux cuts long packets and fills in checksums before we get them");
+        .argument("id", "number in the name after tap; default: the lowest free one")
+        .argument("gso", "pass unsegmented TCP packets (default)")
+        .argument("no-gso", "have Linux segment packets and fill in checksums");
     let fields = [
         ("hw-addr", "mac"),
         ("host-ns", "host-namespace"),
@@ -104,7 +104,8 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
             Some(LinkState::Down) => "down",
-            Some(LinkState::Gone) | None => "gone: delete the tap and create it again",
+            Some(LinkState::Moved) => "moved to another namespace",
+            Some(LinkState::Gone) | None => "gone: made anew when its namespace is there",
         };
         table.row([
             Cell::from(tap.name.clone()),

@@ -9,7 +9,7 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{Interfaces, NewInterface, create, remove};
+use quiver_interface::{Interfaces, LinkMtu, NewInterface, create, remove, set_link_mtu};
 use quiver_linux::{
     HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, note_link, random_mac, watch_links,
 };
@@ -28,49 +28,48 @@ quiver_control::number! {
     pub struct TapMtu(u16) in 68..=65521 as "tap-mtu";
 }
 
-/// A TAP interface: an Ethernet device of Linux whose other end is the daemon. Its Linux side disappears with it.
+/// TAP interface: a Linux Ethernet device with quiverd at its other end. Its Linux side is deleted with it.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "taps", provides = "interface")]
 pub struct Tap {
-    /// The name of the interface: tap0, tap1 and so on.
+    /// Name of the interface: tap0, tap1 and so on.
     #[key]
     pub name: String,
-    /// Our address; without it, one is made up.
+    /// MAC address of the interface. Default: a generated one.
     #[fixed]
     pub mac: Option<UnicastMac>,
-    /// Queues for receiving, served by different workers.
+    /// Number of receive queues, which different workers may poll.
     #[fixed]
     #[default(TapQueues::MIN)]
     pub rx_queues: TapQueues,
-    /// Whether long packets to be cut later and packets without checksums pass, which is much faster for TCP.
+    /// Whether it passes TCP packets that await segmentation or a checksum (GSO), which is much faster for TCP.
     #[fixed]
     #[default(true)]
     pub gso: bool,
-    /// The network namespace of the Linux side, by name or path; without it, the daemon's own.
+    /// Network namespace of the Linux side, by name or path. Default: quiverd's own.
     #[fixed]
     pub host_namespace: Option<String>,
-    /// The name in Linux; without it, that of the interface.
+    /// Name of the Linux side. Default: that of the interface.
     #[fixed]
     pub host_interface: Option<String>,
-    /// The address of the Linux side.
+    /// MAC address of the Linux side.
     #[fixed]
     pub host_mac: Option<UnicastMac>,
-    /// The MTU of both sides; without it, 1500.
-    #[fixed]
+    /// MTU of both sides in bytes. Default: 1500.
     pub host_mtu: Option<TapMtu>,
-    /// The Linux bridge to make the Linux side a port of.
+    /// Linux bridge to which the Linux side is added.
     #[fixed]
     pub host_bridge: Option<String>,
-    /// The IPv4 address of the Linux side.
+    /// IPv4 address of the Linux side.
     #[fixed]
     pub host_ip4_address: Option<InterfaceAddress<V4>>,
-    /// The gateway of the default route in the namespace.
+    /// Gateway of the namespace's IPv4 default route.
     #[fixed]
     pub host_ip4_gateway: Option<Ipv4Addr>,
-    /// The IPv6 address of the Linux side.
+    /// IPv6 address of the Linux side.
     #[fixed]
     pub host_ip6_address: Option<InterfaceAddress<V6>>,
-    /// The gateway of the default route for IPv6 in the namespace.
+    /// Gateway of the namespace's IPv6 default route.
     #[fixed]
     pub host_ip6_gateway: Option<Ipv6Addr>,
 }
@@ -79,8 +78,8 @@ pub struct Tap {
 pub(crate) struct Taps {
     /// The node that stands for the receive queues.
     input: NodeId,
-    /// What was made for each object, with Linux's side; in which namespace that is.
-    pub links: Links<Namespace>,
+    /// Devices by object, with their Linux sides.
+    pub links: Links,
     /// Addresses that were made up, by interface: one that goes and comes back keeps its own, so that its neighbours
     /// need not learn a new one when a change is undone or replaces it.
     made_up: BTreeMap<String, MacAddress>,
@@ -88,7 +87,8 @@ pub(crate) struct Taps {
 
 impl Taps {
     pub fn new(input: NodeId) -> Taps {
-        Taps { input, links: Links::default(), made_up: BTreeMap::new() }
+        // Linux takes longer packets from a TAP device than it sends by it.
+        Taps { input, links: Links::new(LinkMtu::usually, true), made_up: BTreeMap::new() }
     }
 }
 
@@ -110,6 +110,11 @@ impl Tap {
         }
     }
 }
+
+/// The MTU that Linux gives a device.
+const MTU: u16 = 1500;
+/// RFC 8200, 5: what a link has to take of IPv6.
+const MTU_MIN_IP6: u16 = 1280;
 
 /// Packets that Linux keeps for us in each queue. Its default of 500 is full after some milliseconds of small packets in
 /// which the worker had no core.
@@ -137,13 +142,12 @@ pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
 pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError> {
     match change {
         Change::Create(tap) => make(control, tap),
-        // All fields are fixed: a change makes a new device.
-        Change::Update { .. } => Ok(()),
+        Change::Update { old, new } => set_mtu(control, old, new),
         Change::Delete(tap) => {
             let Some(linked) = control.room_mut::<Taps>().links.remove(&tap.name) else { return Ok(()) };
             remove(control, linked.id);
             // Workers let go of its queues a moment later, and another device may need the name at once.
-            if let Err(error) = linked.link.delete(&linked.kept) {
+            if let Err(error) = linked.link.delete(&linked.namespace) {
                 tracing::warn!("{}: {error}; Linux deletes it when no worker uses it any more", tap.name);
             }
             Ok(())
@@ -151,17 +155,57 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), Ob
     }
 }
 
-fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
-    if control.room::<Interfaces>().find(&tap.name).is_some() {
-        return Err(ObjectError::field("name", format!("there is an interface {} already", tap.name))
-            .remedy("choose another number"));
+/// The same without Linux.
+pub(crate) fn apply_inside(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(tap) => {
+            control.room::<Interfaces>().check_free(&tap.name, "choose another number")?;
+            let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
+            let queues = Queues::of_nothing(input, tap.rx_queues.get().into(), workers);
+            let mac = tap.mac.map_or(MacAddress::ZERO, UnicastMac::get);
+            create(control, interface(tap, mac, mtu_of(tap), queues)).map(drop)
+        }
+        Change::Update { new, .. } => {
+            let (id, mtu) = (control.room::<Interfaces>().id_of(&new.name)?, mtu_of(new));
+            let mtu = control.room::<Taps>().links.mtu_of(mtu);
+            set_link_mtu(control, id, mtu);
+            Ok(())
+        }
+        Change::Delete(tap) => {
+            let id = control.room::<Interfaces>().id_of(&tap.name)?;
+            remove(control, id);
+            Ok(())
+        }
     }
+}
+
+/// Checks that the namespace exists.
+pub(crate) fn needs(tap: &Tap) -> Result<(), ObjectError> {
+    Namespace::find(tap.host_namespace.as_deref()).map(drop).map_err(|e| e.of_field("host-namespace"))
+}
+
+/// The outside resource that a TAP occupies: its name in Linux.
+pub(crate) fn takes(tap: &Tap) -> Vec<String> {
+    vec![format!("Linux interface {} in {}", tap.host_name(), tap.host_namespace.as_deref().unwrap_or_default())]
+}
+
+fn interface(tap: &Tap, mac: MacAddress, mtu: u16, queues: Queues) -> NewInterface {
+    NewInterface { name: tap.name.clone(), kind: "tap", mac, mtu, parent: None, queues: Some(queues) }
+}
+
+/// The MTU of both sides.
+fn mtu_of(tap: &Tap) -> u16 {
+    tap.host_mtu.map_or(MTU, TapMtu::get)
+}
+
+fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
+    control.room::<Interfaces>().check_free(&tap.name, "choose another number")?;
     let namespace = Namespace::find(tap.host_namespace.as_deref()).map_err(|e| e.of_field("host-namespace"))?;
     let request = Request { name: tap.host_name(), queues: tap.rx_queues.get().into(), offload: tap.gso };
-    let descriptors = device::create(&namespace, &request).map_err(|e| e.of_field("host-interface"))?;
+    let descriptors = device::create(&namespace, &request).map_err(|e| e.within("host-namespace", "host-interface"))?;
     // On an error the descriptors are closed, and the device is gone with them.
-    tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
-    let (watch, link) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
+    tap.host_side().apply(&namespace, request.name).map_err(|e| e.within("host-namespace", field_of(&e)))?;
+    let (watch, link) = Watch::start(&namespace, request.name).map_err(|e| e.within("host-namespace", ""))?;
     let made_up = control.room::<Taps>().made_up.get(&tap.name).copied();
     let mac = match tap.mac.map(UnicastMac::get).or(made_up) {
         Some(mac) => mac,
@@ -169,26 +213,39 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     };
     let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
     let queues = shared(descriptors, tap.gso, input, workers);
-    let id = create(
-        control,
-        NewInterface {
-            name: tap.name.clone(),
-            kind: "tap",
-            mac,
-            mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
-            parent: None,
-            queues: Some(queues),
-        },
-    )?;
+    let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
+    let id = create(control, interface(tap, mac, mtu, queues))?;
     let mut taps = control.room_mut::<Taps>();
     if tap.mac.is_none() {
         taps.made_up.insert(tap.name.clone(), mac);
     }
-    let linked = Linked { id, link, state: LinkState::Running, watch, kept: namespace };
-    let seen = linked.seen();
-    taps.links.insert(&tap.name, linked);
+    let linked = Linked { id, link, state: LinkState::Running, watch, namespace, is_lost: false };
+    let seen = taps.links.insert(&tap.name, linked);
     drop(taps);
     note_link(control, id, seen);
+    Ok(())
+}
+
+/// Changes the MTU of both sides. A change of any other field makes a new device.
+fn set_mtu(control: &Control, old: &Tap, new: &Tap) -> Result<(), ObjectError> {
+    let (before, after) = (mtu_of(old), mtu_of(new));
+    // Linux forgets what an interface has of IPv6 while its MTU is too small for that.
+    let is_ip6_lost = before < MTU_MIN_IP6 && after >= MTU_MIN_IP6;
+    let side = HostSide {
+        mtu: Some(after),
+        ip6: new.host_ip6_address.filter(|_| is_ip6_lost),
+        ip6_gateway: new.host_ip6_gateway.filter(|_| is_ip6_lost),
+        ..HostSide::default()
+    };
+    let (id, mtu) = {
+        let mut taps = control.room_mut::<Taps>();
+        let mtu = taps.links.mtu_of(after);
+        let Some(linked) = taps.links.get_mut(&new.name) else { return Ok(()) };
+        linked.link =
+            side.apply(&linked.namespace, new.host_name()).map_err(|e| e.within("host-namespace", "host-mtu"))?;
+        (linked.id, mtu)
+    };
+    set_link_mtu(control, id, mtu);
     Ok(())
 }
 
@@ -211,7 +268,7 @@ fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -
 
 /// Notes from now on what happens to Linux's sides.
 pub(crate) fn watch(control: &Control) {
-    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links);
+    watch_links(control, "tap-links", Tap::KIND, |taps: &mut Taps| &mut taps.links);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use quiver_linux::{LinuxError, Namespace};
+use quiver_linux::{Capability, LinuxError, Namespace};
 
 /// What the device is asked for.
 pub struct Request<'a> {
@@ -38,7 +38,7 @@ fn open(namespace: &Namespace, request: &Request, queue: usize) -> Result<OwnedF
         ErrorKind::ResourceBusy | ErrorKind::InvalidInput | ErrorKind::AlreadyExists => {
             LinuxError::LinkExists { name: name.into(), namespace: namespace.name().into() }
         }
-        _ => LinuxError::refused(format!("make the TAP device {name}"), error),
+        _ => LinuxError::of_right(format!("make the TAP device {name}"), error, Capability::NetAdmin),
     };
     let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
     let file = file.map_err(|error| match error.kind() {
@@ -47,6 +47,7 @@ fn open(namespace: &Namespace, request: &Request, queue: usize) -> Result<OwnedF
         _ if error.raw_os_error() == Some(libc::ENXIO) || error.raw_os_error() == Some(libc::ENODEV) => {
             LinuxError::NoDevice(DEVICE)
         }
+        ErrorKind::PermissionDenied => LinuxError::ClosedDevice(DEVICE),
         _ => LinuxError::refused(format!("open {DEVICE}"), error),
     })?;
     let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;

@@ -24,7 +24,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     undecided(control, "tap-input", Undecided::Load, &["no-buffer"]);
     undecided(control, "tap-input", Undecided::Packet, &["truncated"]);
     decides(control, "tap-input", receiver);
-    control.objects().add(Kind::new(config::apply).check(config::check));
+    let taps = Kind::new(config::apply).check(config::check).memory(|_| quiver_interface::MEMORY);
+    control.objects().add(taps.outside(config::apply_inside, config::needs, config::takes));
     config::watch(control);
     commands::register(control);
     api::register(control);

@@ -26,7 +26,9 @@ const TRIALS: &[Trial<World>] = &[
     ("what_finds_no_buffer_is_dropped_by_name", no_buffers),
     ("a_device_that_goes_away_is_told_and_does_no_harm", lost),
     ("a_speed_that_linux_is_told_follows_with_the_next_change_of_the_link", speed),
+    ("the_mtu_follows_linux_while_none_is_configured", mtu),
     ("linux_takes_the_settings_of_its_side", settings),
+    ("an_mtu_that_changes_leaves_the_tap_as_it_is", another_mtu),
     ("mistakes_name_object_field_and_remedy", mistakes),
     ("clients_of_vpp_make_devices_of_linux", messages),
 ];
@@ -257,6 +259,20 @@ settings = ask(1, bytes(44))
 print(struct.unpack_from('H', settings, 12)[0] | struct.unpack_from('H', settings, 28)[0] << 16)
 ";
 
+fn mtu(world: &World) -> Result<(), Failed> {
+    let mut daemon = daemon(CROSSING, 1)?;
+    let host = Namespace::add(world, "mtu")?;
+    daemon.configure(&format!("create tap id 0 host-ns {} host-if-name eth0", host.name()));
+    let mtu = |daemon: &Daemon| daemon.control().room::<Interfaces>().find("tap0").map(|tap| tap.mtu);
+    assert_eq!(mtu(&daemon), Some(1500));
+    host.ip("link set eth0 mtu 1400")?;
+    daemon.advance(Duration::from_secs(1))?;
+    assert_eq!(mtu(&daemon), Some(1400));
+    daemon.configure("set interface mtu packet 1450 tap0");
+    assert_eq!(mtu(&daemon), Some(1450));
+    Ok(daemon.finish()?)
+}
+
 fn speed(world: &World) -> Result<(), Failed> {
     let mut daemon = daemon(CROSSING, 1)?;
     let host = Namespace::add(world, "speed")?;
@@ -302,6 +318,57 @@ fn settings(world: &World) -> Result<(), Failed> {
     let tap = interfaces.find("tap7").ok_or("it was made")?;
     assert_eq!((tap.mtu, tap.mac, tap.kind), (9000, MacAddress([2, 0, 0, 0, 0, 0x70]), "tap"));
     Ok(())
+}
+
+fn another_mtu(world: &World) -> Result<(), Failed> {
+    let mut daemon = daemon(quiver_scenarios::ROOMS, 1)?;
+    let host = Namespace::add(world, "another-mtu")?;
+    let configuration = |mtu: &str| {
+        format!(
+            "taps: [{{name: tap0, host-namespace: {}, host-interface: eth0, host-ip4-address: 10.9.0.2/24, \
+             host-ip6-address: fd00::2/64, host-ip6-gateway: fd00::fe, {mtu}}}]\n\
+             sub-interfaces: [{{name: tap0.10, outer: 10}}, {{name: tap0.20, outer: 20}}]\n\
+             interfaces: [{{name: tap0, state: up}}, {{name: tap0.20, mtu: 1234}}]\n\
+             interface-addresses: [{{interface: tap0, address: 10.9.0.1/24}}]\n",
+            host.name()
+        )
+    };
+    daemon.apply("f", &configuration("gso: true"))?;
+    daemon.run("ping 10.9.0.2 repeat 1 interval 0.1")?;
+    let state = |daemon: &mut Daemon| -> Result<_, Failed> {
+        let interfaces = daemon.control().room::<Interfaces>();
+        let of = |name: &str| {
+            let interface = interfaces.find(name).ok_or("it is there")?;
+            Ok::<_, Failed>((interface.id, interface.mac, interface.mtu))
+        };
+        let (tap, part, other) = (of("tap0")?, of("tap0.10")?, of("tap0.20")?);
+        let counted = daemon.control().room::<Dataplane>().interface_counters(tap.0.0);
+        let link = host.ip("-o link show eth0")?;
+        let number = link.split(':').next().unwrap_or_default().to_owned();
+        let mtu = link.split_once("mtu ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or_default().to_owned();
+        let kept = (number, tap.0, tap.1, part.0, other.0, counted.rx.packets > 0);
+        Ok((kept, [mtu, tap.2.to_string(), part.2.to_string(), other.2.to_string()]))
+    };
+    let (kept, mtus) = state(&mut daemon)?;
+    assert!(kept.5, "something was received");
+    assert_eq!(mtus, ["1500", "1500", "1500", "1234"]);
+    let changes =
+        [("host-mtu: 9000", "9000", "1234"), ("host-mtu: 1000", "1000", "1000"), ("gso: true", "1500", "1234")];
+    for (field, mtu, of_part) in changes {
+        let told = daemon.diff("f", &configuration(field))?.text;
+        assert!(told.starts_with("~ taps tap0\n") && told.lines().count() == 3, "{told}");
+        daemon.apply("f", &configuration(field))?;
+        assert_eq!(state(&mut daemon)?, (kept.clone(), [mtu, mtu, mtu, of_part].map(str::to_owned)), "{field}");
+        assert!(daemon.run("show tap")?.text.contains(mtu));
+    }
+    // Linux has its IPv6 again, which the small MTU took from it.
+    assert!(host.ip("address show eth0")?.contains("fd00::2/64"));
+    assert!(host.ip("-6 route")?.contains("default via fd00::fe dev eth0"));
+    host.ip("link del eth0")?;
+    let refused = daemon.apply("f", &configuration("host-mtu: 9000")).err().ok_or("the device is gone")?.to_string();
+    assert!(refused.contains("taps tap0: host-mtu: ") && refused.contains("eth0"), "{refused}");
+    assert_eq!(daemon.control().room::<Interfaces>().find("tap0").map(|tap| tap.mtu), Some(1500));
+    Ok(daemon.finish()?)
 }
 
 fn mistakes(world: &World) -> Result<(), Failed> {

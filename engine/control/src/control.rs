@@ -8,11 +8,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use crate::cli::Commands;
-use crate::object::Objects;
 use crate::signal::Signal;
 use crate::time::{Clock, Spawner, Task, Time, Timer};
-use crate::transaction::{Author, Transactions};
+use crate::transaction::{Author, Source};
 
 /// The control side of one daemon: rooms' state, config objects, commands, time and tasks.
 ///
@@ -22,34 +20,40 @@ pub struct Control {
     inner: Rc<Inner>,
     /// For whom this handle changes things.
     author: Author,
+    /// By which way the changes of this handle came.
+    source: Source,
 }
 
 struct Inner {
     rooms: Rooms,
-    objects: Objects,
-    commands: Commands,
-    transactions: Transactions,
+    /// What every control side has: objects, commands, transactions. They call back with a [`Control`], so it does not know them.
+    parts: Vec<Box<dyn Any>>,
     clock: Rc<dyn Clock>,
     timer: Rc<dyn Timer>,
     spawner: Rc<dyn Spawner>,
 }
 
 impl Control {
-    /// A control side without rooms, hosted by the given clock, timer and spawner.
-    pub fn new(clock: Rc<dyn Clock>, timer: Rc<dyn Timer>, spawner: Rc<dyn Spawner>) -> Control {
-        let inner = Rc::new(Inner {
-            rooms: Rooms::default(),
-            objects: Objects::default(),
-            commands: Commands::default(),
-            transactions: Transactions::default(),
-            clock,
-            timer,
-            spawner,
-        });
-        let control = Control { inner, author: Author::default() };
-        crate::cli::register(&control);
-        crate::transaction::register(&control);
-        control
+    /// A control side with nothing but these parts, hosted by the given clock, timer and spawner.
+    pub(crate) fn with_parts(
+        clock: Rc<dyn Clock>,
+        timer: Rc<dyn Timer>,
+        spawner: Rc<dyn Spawner>,
+        parts: Vec<Box<dyn Any>>,
+    ) -> Control {
+        let inner = Rc::new(Inner { rooms: Rooms::default(), parts, clock, timer, spawner });
+        Control { inner, author: Author::default(), source: Source::default() }
+    }
+
+    /// The part whose type is `T`.
+    ///
+    /// # Panics
+    /// If there is none: a programming error.
+    pub(crate) fn part<T: 'static>(&self) -> &T {
+        match self.inner.parts.iter().find_map(|part| part.downcast_ref()) {
+            Some(part) => part,
+            None => panic!("a control side was made without {}", type_name::<T>()),
+        }
     }
 
     /// Gives the control side a room's state. Each type has one.
@@ -87,24 +91,19 @@ impl Control {
         self.inner.rooms.find::<T>().is_some()
     }
 
-    /// The configuration: kinds of objects, and the objects that run.
-    pub fn objects(&self) -> &Objects {
-        &self.inner.objects
-    }
-
-    /// The commands of all rooms.
-    pub fn commands(&self) -> &Commands {
-        &self.inner.commands
-    }
-
-    /// Who changes the configuration, and what became of it.
-    pub(crate) fn transactions(&self) -> &Transactions {
-        &self.inner.transactions
-    }
-
     /// This control side for somebody: what is changed by the handle, they have changed.
     pub fn by(&self, author: Author) -> Control {
-        Control { inner: self.inner.clone(), author }
+        Control { author, ..self.clone() }
+    }
+
+    /// This control side for changes that come by this way.
+    pub fn through(&self, source: Source) -> Control {
+        Control { source, ..self.clone() }
+    }
+
+    /// By which way the changes of this handle come.
+    pub fn source(&self) -> Source {
+        self.source
     }
 
     /// For whom this handle changes things.
@@ -112,9 +111,19 @@ impl Control {
         &self.author
     }
 
+    /// Where its time comes from.
+    pub(crate) fn clock(&self) -> Rc<dyn Clock> {
+        self.inner.clock.clone()
+    }
+
     /// The time since the daemon's start.
     pub fn now(&self) -> Time {
         self.inner.clock.now()
+    }
+
+    /// CPU time that the control thread has taken, where the host's clock knows it.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        self.inner.clock.cpu_time()
     }
 
     /// Lets the clock go ahead, so that what waits for that time is due now. False if it cannot.
@@ -150,7 +159,7 @@ impl Control {
     /// Starts a control task (VPP: a process node). It runs until it ends or its handle cancels it; dropping the
     /// handle lets it run on.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + 'static) -> Task {
-        Task::start(&*self.inner.spawner, name, task)
+        Task::start(&*self.inner.spawner, name, self.counted(name, task))
     }
 
     /// Begins work when it is first waited for; from then on it comes to its end, even if whoever waits for its output goes

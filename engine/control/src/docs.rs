@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::control::Control;
-use crate::object::FieldInfo;
+use crate::object::{FieldInfo, ObjectError};
 
 /// The page of all config objects, in Markdown.
 pub fn objects_page(control: &Control) -> String {
@@ -51,17 +51,27 @@ pub fn commands_page(control: &Control) -> String {
     page
 }
 
+/// What is wrong with the form of an object, field by field, as the schema says it; what its room checks besides is not asked.
+/// A kind that is not there has no objects.
+pub fn problems(control: &Control, kind: &str, values: &Map<String, Value>) -> Vec<ObjectError> {
+    match control.objects().kind_named(kind) {
+        Some(kind) => kind.parse(values).err().unwrap_or_default(),
+        None => vec![ObjectError::whole(format!("there is no kind of objects '{kind}'"))],
+    }
+}
+
 /// The JSON schema of the configuration file, for editors and checkers.
 pub fn schema(control: &Control) -> Value {
     let mut sections = Map::new();
     for kind in control.objects().kinds() {
-        let section = json!({"type": "array", "description": kind.doc(), "items": kind.schema()});
+        // A heading without objects is none.
+        let section = json!({"type": ["array", "null"], "description": kind.doc(), "items": kind.schema()});
         sections.insert(kind.name().to_owned(), section);
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Quiver configuration",
-        "type": "object",
+        "type": ["object", "null"],
         "properties": sections,
         "additionalProperties": false,
     })

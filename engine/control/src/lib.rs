@@ -21,14 +21,18 @@
 pub mod cli;
 pub mod config;
 pub mod docs;
+pub mod files;
 pub mod object;
 pub mod protocol;
 pub mod transaction;
 
 mod control;
+mod create;
+mod identity;
 mod pace;
 mod signal;
 mod time;
+mod turn;
 
 pub use control::Control;
 pub use object::{Change, Kind, Object, ObjectError, Record};
@@ -36,6 +40,7 @@ pub use pace::Pace;
 pub use quiver_control_derive::{Object, Record};
 pub use signal::Signal;
 pub use time::{Clock, LocalFuture, Spawner, Task, Time, Timer};
+pub use turn::{TURN_MAX, TurnCounts};
 
 #[doc(hidden)]
 pub use serde_json;

@@ -3,43 +3,64 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use crate::control::Control;
 use crate::time::Time;
+use crate::turn::TURN;
 
-/// Others wait this long at most for work that is cut into steps, and for the one step that is under way.
-const TURN: Duration = Duration::from_millis(1);
 /// On a clock that stands still, a turn has so many steps.
 const STEPS_MAX: u32 = 64;
 
-/// Cuts long work into turns, between which other tasks, timers and clients have theirs.
+/// Cuts long work into turns, between which other tasks, timers and clients have theirs. Turns of all long work come one
+/// after the other: however many clients ask for long answers, others wait for one turn.
 pub struct Pace {
     /// Whom to ask for time and for turns of others; nobody for work that is done in one go.
     control: Option<Control>,
-    began: Time,
+    /// When the turn began; nothing before the first step.
+    began: Option<Time>,
     steps: u32,
 }
 
 impl Pace {
     /// Work in turns, beginning now.
     pub fn in_turns(control: &Control) -> Pace {
-        Pace { control: Some(control.clone()), began: control.now(), steps: 0 }
+        Pace { control: Some(control.clone()), began: None, steps: 0 }
     }
 
     /// Work in one go.
     pub(crate) fn at_once() -> Pace {
-        Pace { control: None, began: Time::default(), steps: 0 }
+        Pace { control: None, began: None, steps: 0 }
     }
 
     /// Comes before each step of the work; lets others have their turn if this one was long.
     pub async fn step(&mut self) {
-        let Some(control) = &self.control else { return };
-        self.steps += 1;
-        if self.steps >= STEPS_MAX || control.now().since(self.began) >= TURN {
-            control.yield_now().await;
-            (self.began, self.steps) = (control.now(), 0);
+        if !self.goes_on() {
+            self.next_turn().await;
         }
+    }
+
+    /// Takes note of a step, where nothing may be waited for, as under a borrow. False if the turn is over by then:
+    /// [`Pace::next_turn`] comes before any other.
+    pub fn goes_on(&mut self) -> bool {
+        let Some(control) = &self.control else { return true };
+        let Some(began) = self.began else { return false };
+        self.steps += 1;
+        self.steps < STEPS_MAX && control.now().since(began) < TURN
+    }
+
+    /// Lets all others have their turn, and waits for the next one of long work.
+    pub async fn next_turn(&mut self) {
+        let Some(control) = &self.control else { return };
+        let (now, turns) = (control.now(), control.turns_part());
+        let is_first = self.began.is_none();
+        let begin = turns.reserve(now, self.began.map(|began| now.since(began)));
+        // The host's timers are no finer than a turn.
+        if begin >= now + TURN {
+            control.sleep_until(begin).await;
+        } else if !is_first {
+            control.yield_now().await;
+        }
+        (self.began, self.steps) = (Some(control.now()), 0);
     }
 }
 

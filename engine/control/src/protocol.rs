@@ -4,18 +4,21 @@
 //! order of the requests. A client that closes its side gives up the request that is being answered; what changes the
 //! whole configuration goes to its end all the same.
 //!
+//! A long answer comes in parts that say `more`: the lines of the next response follow theirs, and its JSON goes on where theirs
+//! ended, list by list ([`Answer::append`]).
+//!
 //! ```text
 //! > {"command":{"line":"show version"}}
 //! < {"done":{"text":"Quiver 0.1.0"}}
 //! ```
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::{CommandError, Completion, Output, Reply};
+use crate::cli::{CommandError, Completion, Output, Reply, VIEWERS_LOOK, in_parts};
 use crate::config::ConfigError;
 use crate::control::Control;
 use crate::transaction::{Terms, TransactionError};
@@ -67,7 +70,7 @@ pub struct File {
     /// Whether the answer shall be JSON instead of text.
     #[serde(default)]
     pub json: bool,
-    /// On what terms it is applied.
+    /// On what terms it is applied; of these, a comparison and a plan heed the scope.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terms: Terms,
 }
@@ -114,6 +117,12 @@ pub struct Answer {
     /// For programs.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub json: Value,
+    /// Whether the command found that something is wrong, as a ping without any answer does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// Whether the next response goes on with this answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 /// Why a request was refused.
@@ -184,11 +193,21 @@ impl From<TransactionError> for Refusal {
 
 impl Answer {
     fn new(reply: Reply, json: bool) -> Answer {
-        if json {
-            Answer { text: String::new(), json: reply.json }
-        } else {
-            Answer { text: reply.text, json: Value::Null }
+        let Reply { text, json: value, failed, more } = reply;
+        match json {
+            true => Answer { text: String::new(), json: value, failed, more },
+            false => Answer { text, json: Value::Null, failed, more },
         }
+    }
+
+    /// Adds what follows on this part of an answer.
+    pub fn append(&mut self, next: Answer) {
+        let Answer { text, json, failed, more } = std::mem::take(self);
+        let mut whole = Reply { text, json, failed, more };
+        let Answer { text, json, failed, more } = next;
+        whole.append(Reply { text, json, failed, more });
+        let Reply { text, json, failed, more } = whole;
+        *self = Answer { text, json, failed, more };
     }
 }
 
@@ -201,30 +220,37 @@ pub struct Answering {
 /// Begins to answer a request. The future answers it; the parts that come before are taken from the other half,
 /// meanwhile.
 pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Output = Response> + use<>) {
-    let output = Output::default();
     let json = request.wants_json();
+    let output = if json { Output::json() } else { Output::text() };
     let answering = Answering { output: output.clone(), json };
     let control = control.clone();
     let end = async move {
+        let is_look = matches!(request, Request::Command { .. } | Request::Complete { .. });
         let result: Result<Reply, Refusal> = match request {
+            // Also a comparison has quiverd open what the file names.
+            _ if control.author().is_viewer() && !is_look => Err(Refusal::new(VIEWERS_LOOK)),
             Request::Command { line, .. } => {
-                control.commands().run(&control, &line, &output).await.map_err(Refusal::from)
+                control.commands().run_pieces(&control, &line, &output).await.map_err(Refusal::from)
             }
             Request::Complete { line } => {
                 output.close();
                 let (start, words) = control.commands().complete(&control, &line);
                 return Response::Completions { start, words };
             }
-            Request::Diff(file) => control.diff(&file.name, &file.text).await.map_err(Refusal::from),
-            Request::Plan(file) => control.plan(&file.name, &file.text).await.map_err(Refusal::from),
+            Request::Diff(file) => {
+                let differences = control.list_diff(&output, &file.name, &file.text, file.terms.scope);
+                differences.await.map_err(Refusal::from)
+            }
+            Request::Plan(file) => control.plan(&file.name, &file.text, file.terms.scope).await.map_err(Refusal::from),
             Request::Apply(file) => control.apply(&file.name, &file.text, file.terms).await.map_err(Refusal::from),
             Request::Save { comment, .. } => control.keep(comment).await.map_err(Refusal::from),
         };
-        output.close();
-        match result {
-            Ok(reply) => Response::Done(Answer::new(reply, json)),
+        let response = match result {
+            Ok(reply) => Response::Done(Answer::new(in_parts(&control, &output, reply).await, json)),
             Err(refusal) => Response::Error(refusal),
-        }
+        };
+        output.close();
+        response
     };
     (answering, end)
 }
@@ -248,6 +274,11 @@ pub fn socket_path(told: Option<PathBuf>, is_root: bool, runtime_directory: Opti
         _ => PathBuf::from("/run/quiver"),
     };
     told.unwrap_or_else(|| directory().join("cli.sock"))
+}
+
+/// Path of the viewers' socket, which is beside the daemon's.
+pub fn viewers_path(socket: &Path) -> PathBuf {
+    socket.with_file_name("viewer.sock")
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ pub trait Clock {
     fn date(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + self.now().since(Time::default())
     }
+    /// CPU time that this thread has taken, where that is known.
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
     /// Goes ahead by so much, so that what waits for that time is due now. False if this clock cannot.
     fn advance(&self, _by: Duration) -> bool {
         false

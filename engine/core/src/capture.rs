@@ -1,4 +1,4 @@
-//! Copies of packets at receive, transmit and drop, or before each node, for files and for whoever follows what is lost.
+//! Copies of packets at receive, transmit and drop, or before each node, for capture files and for `drops --follow`.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Seen {
     pub offset: i32,
     /// The interface that is to send it, once that is known.
     pub tx: u32,
-    /// What a lookup chose.
+    /// Result of a lookup.
     pub hop: u32,
     /// Its flags.
     pub flags: Flags,
@@ -39,7 +39,7 @@ pub struct Seen {
 /// A copy.
 #[derive(Clone, Debug)]
 pub struct Captured {
-    /// Where.
+    /// The point at which it was taken.
     pub point: Point,
     /// The interface: the sending one at `Tx`, else the one that received the packet.
     pub interface: u32,
@@ -72,7 +72,7 @@ impl Captures {
         self.0.retain(|(running, _)| *running != id);
         self.0.extend(capture.map(|capture| (id, capture)));
     }
-    /// Those of one point.
+    /// Captures of one point.
     #[inline(always)]
     pub fn at(&mut self, point: Point) -> impl Iterator<Item = &mut Capture> {
         let bit = Capture::bit(point);
@@ -96,7 +96,7 @@ pub struct Capture {
     pub frames: bool,
     /// Bytes kept of each packet.
     pub snap: usize,
-    /// To whoever writes the file.
+    /// Queue to the task that writes the file.
     pub to: Outbox<Captured>,
 }
 

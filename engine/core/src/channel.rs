@@ -6,7 +6,7 @@ use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicU64;
 
-/// Wakes the control thread. Ringing costs a system call only if nobody rang since control last answered.
+/// Wakes the control thread. Ringing costs a system call only if it is the first ring since control last answered.
 #[derive(Clone)]
 pub struct Doorbell(Arc<Bell>);
 struct Bell {
@@ -25,7 +25,7 @@ impl Doorbell {
             self.0.event.signal();
         }
     }
-    /// Takes note; call it before the queues are emptied. True if somebody rang.
+    /// Clears the bell; call it before the queues are emptied. True if it was rung.
     pub fn answer(&self) -> bool {
         // In this order: a ring in between finds the bell still rung and writes nothing, and its message is seen when the
         // queues are emptied. The other way round its write would be read away, and no later ring would write again.
@@ -63,11 +63,11 @@ impl<T> Clone for Outbox<T> {
     }
 }
 impl<T: Send> Outbox<T> {
-    /// One for an instance of a node; a rehearsal's has nobody to hear it.
+    /// An outbox for an instance of a node; in a rehearsal messages are discarded.
     pub fn of(&self, seed: Seed) -> Outbox<T> {
         Outbox(self.0.clone().filter(|_| !seed.is_rehearsal))
     }
-    /// Whether there is somebody to hear: not in a rehearsal.
+    /// Whether messages are received: not in a rehearsal.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
     }
@@ -92,8 +92,8 @@ impl<T: Send> Inbox<T> {
     pub fn receive(&self) -> Option<T> {
         self.0.queue.pop()
     }
-    /// What is waiting now, in its order. Messages that come meanwhile are left: a flood of them never ends, and whoever
-    /// takes them is not to keep its thread from others.
+    /// Takes the messages that are waiting now, in order. Messages that arrive meanwhile are left: a flood of them
+    /// would keep the thread from its other work.
     pub fn waiting(&self) -> impl Iterator<Item = T> {
         (0..self.len()).map_while(|_| self.receive())
     }

@@ -3,8 +3,8 @@
 //! A run moves by groups of eight, where both columns have room for a frame's rows, and rows behind the run become stale.
 //! PERF: a call of `memcpy` for each column cost a turn of eight packets 100 of its 600 ticks (cross-connect, Zen 4).
 
-use crate::frame::BLOCK;
 use crate::isa::{Isa, Kernel, LANES, Lanes, Level};
+use crate::vector::BLOCK;
 
 /// Rows that move together.
 const GROUP: usize = LANES;
@@ -129,12 +129,12 @@ impl Value for u32 {
     }
 }
 
-/// Those of the first `n` rows that have this value, a bit for each.
+/// The first `n` rows that have this value, a bit for each.
 #[inline]
 pub(crate) fn rows_with<T: Value>(level: Level, column: &[T; BLOCK], n: usize, value: T) -> u64 {
     let mut rows = 0;
     level.run(RowsWith { column, groups: n.min(BLOCK).div_ceil(LANES), value, rows: &mut rows });
-    rows & crate::frame::Rows::first(n).0
+    rows & crate::vector::Rows::first(n).0
 }
 struct RowsWith<'a, T> {
     column: &'a [T; BLOCK],

@@ -1,5 +1,5 @@
-//! What an offloading driver left undone, done in software for a port that cannot pass it on: checksums are filled in,
-//! long packets are cut.
+//! Completes offloads in software for a port that cannot pass them on: checksums are filled in, long packets are
+//! segmented.
 //!
 //! The rare way out: it copies the packet, and takes a buffer for each segment.
 
@@ -17,7 +17,7 @@ pub enum Incomplete {
 }
 
 impl Offload {
-    /// What virtio's header says of a packet that begins at `offset` in its buffer. `Ok(None)` if nothing is left to do;
+    /// Converts virtio's header of a packet that begins at `offset` in its buffer. `Ok(None)` if nothing is left to do;
     /// an error if the checksummed part would lie outside of any packet.
     pub fn from_virtio(header: &VirtioNetHeader, offset: u16) -> Result<Option<Offload>, Incomplete> {
         if !header.needs_checksum() && !header.gso_type.is_segmented() {
@@ -55,7 +55,7 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
-    /// Completes a packet and gives out what is to be sent instead, in order.
+    /// Completes a packet and passes on the resulting packets, in order.
     pub fn complete(
         &mut self,
         pool: &mut Pool,

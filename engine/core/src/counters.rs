@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use quiver_stats::{Cell, Counter, Pair};
 
-/// What passed somewhere.
+/// A count of packets and bytes.
 #[derive(Default, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traffic {
     /// Packets.
@@ -139,7 +139,7 @@ pub struct Counters<C: Cell = Pair>(Arc<Shared<C>>);
 #[derive(Debug)]
 struct Shared<C: Cell> {
     rows: Vec<Arc<Row<C>>>,
-    /// What clients see.
+    /// The vector that clients see.
     vector: Option<Vector<C>>,
 }
 
@@ -162,7 +162,7 @@ impl<C: Cell> Counters<C> {
         let rows = (0..threads.workers).map(row).collect();
         Counters(Arc::new(Shared { rows, vector: Some(vector) }))
     }
-    /// What other names for an index lead to. None if clients do not see the counters.
+    /// Target for other names of an index. None if clients do not see the counters.
     pub fn target(&self) -> Option<Target> {
         self.0.vector.as_ref().map(Vector::target)
     }
@@ -187,12 +187,12 @@ impl<C: Cell> Counters<C> {
 }
 
 impl Counters<Pair> {
-    /// What a worker counted.
+    /// Count of a worker at an index.
     pub fn of(&self, worker: usize, index: u32) -> Traffic {
         let pair = self.0.rows.get(worker).and_then(|row| row.cell(index));
         pair.map_or(Traffic::default(), |pair| Traffic { packets: pair.packets.get(), bytes: pair.bytes.get() })
     }
-    /// What all workers counted.
+    /// Sum over all workers at an index.
     pub fn sum(&self, index: u32) -> Traffic {
         let mut sum = Traffic::default();
         for pair in self.cells(index) {
@@ -204,7 +204,7 @@ impl Counters<Pair> {
 }
 
 impl Counters<Counter> {
-    /// What all workers counted.
+    /// Sum over all workers at an index.
     pub fn sum(&self, index: u32) -> u64 {
         self.cells(index).map(Counter::get).sum()
     }
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(place(u32::MAX), (26, 63));
     }
 
-    /// Counters that nobody sees, all of which are shown, and of which a few are.
+    /// Counters that clients do not see, counters that they see all of, and counters that they see the first of.
     fn all_kinds() -> [Counters; 3] {
         let threads = Threads { main: true, workers: 2 };
         let segment = Segment::new(Settings { size: Some(4 << 20) }, threads).expect("memory");

@@ -1,36 +1,39 @@
-//! The control thread's view of all workers: what rooms use to put nodes, queues and features in place.
+//! The control thread's view of all workers. Rooms use it to place nodes, queues and features.
 //!
-//! Nothing here waits for a worker. Wirings are computed here and posted; workers swap them in between two
-//! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
+//! Nothing here waits for a worker. Wirings are computed here and posted; workers swap them in between two turns.
+//! Memory that workers may still read is freed by the epochs of [`Dataplane::domain`].
 //!
 //! - this module: the workers, and how they are told and asked; `interfaces`: their queues; `placement`: which worker polls
 //!   them; `counted`: what is counted by interface.
 //! - `rewiring`: changes of the graph; `packets`: what control sends and follows;
-//!   `rehearsal`: what would become of one, and `recollection`, what workers are asked for then.
+//!   `rehearsal`: what would become of one, and `recall`: asks workers for what it wants to know.
 
 mod counted;
+mod error;
 mod interfaces;
 mod packets;
 mod placement;
-mod recollection;
+mod recall;
 mod rehearsal;
 mod rewiring;
+mod rx_rows;
 
-pub(crate) use counted::RxRows;
 pub use counted::{InterfaceCounters, OtherName};
-pub use interfaces::{Parts, QueueInfo};
+pub use error::DataplaneError;
+pub use interfaces::{KNOWN_AS, Parts, QueueInfo};
 pub use packets::Injected;
 pub use placement::PlacementError;
-pub use recollection::Recollection;
 pub use rehearsal::RehearsalError;
+pub(crate) use rx_rows::RxRows;
 
-use crate::buffer::{Buffers, PoolError};
+use crate::buffer::{Buffers, Metadata, MetadataKey, MetadataKeys, PoolError};
 use crate::channel::{Doorbell, Inbox, channel};
-use crate::graph::{Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side};
+use crate::graph::{Blueprint, Done, FeatureArcSpec, NodeId, NodeSpec, Punt, Punted, Seed, Side};
 use crate::handoff::Generations;
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
-use crate::tx::{OUTPUT, Output, Ports};
+use crate::output::Output;
+use crate::tx::{OUTPUT, Ports};
 use crate::worker::{Worker, WorkerCounters};
 use counted::Counted;
 use crossbeam_queue::SegQueue;
@@ -53,10 +56,17 @@ pub struct Settings {
     pub buffers_limit: u32,
     /// Whether other processes may map the buffers, where rooms let them. Then all are made at start, as many as at most.
     pub share_buffers: bool,
-    /// Seeds the hashes of addresses that strangers choose; outside of tests nobody else may know it.
+    /// Seed of the hashes of addresses that remote hosts choose; secret outside of tests.
     pub secret: u64,
     /// The statistics segment.
     pub statistics: quiver_stats::Settings,
+}
+impl Settings {
+    /// The same for a data plane without workers ([`Dataplane::start_unstaffed`]), which sends nothing.
+    pub fn unstaffed(self) -> Settings {
+        const BUFFERS: u32 = 64;
+        Settings { buffers: BUFFERS, buffers_limit: BUFFERS, share_buffers: false, ..self }
+    }
 }
 impl Default for Settings {
     fn default() -> Settings {
@@ -72,39 +82,8 @@ impl Default for Settings {
     }
 }
 
-/// Why the data plane refuses.
-#[derive(Debug, thiserror::Error)]
-pub enum DataplaneError {
-    /// The graph.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// The buffers.
-    #[error(transparent)]
-    Pool(#[from] PoolError),
-    /// The system.
-    #[error("the system refused an event channel: {0}")]
-    System(#[from] std::io::Error),
-    /// The statistics segment.
-    #[error("the system refused a memory file of {size} bytes for the statistics: {error}; choose another size")]
-    Statistics {
-        /// The size that was asked for.
-        size: usize,
-        /// What the system says.
-        error: std::io::Error,
-    },
-    /// Interfaces with other numbers of transmit queues than workers.
-    #[error("interface {interface}: {given} transmit queues for {workers} workers; give one for each worker")]
-    Queues {
-        /// The interface.
-        interface: u32,
-        /// Queues given.
-        given: usize,
-        /// Workers.
-        workers: usize,
-    },
-}
-
-/// What workers have put away: control drops it, since freeing memory and closing files is no work for a worker.
+/// Values that workers have put away. Control drops them, since freeing memory and closing files is no work for a
+/// worker.
 #[derive(Clone, Default)]
 struct Attic(Arc<SegQueue<Box<dyn Send>>>);
 impl Attic {
@@ -142,6 +121,7 @@ pub struct Dataplane {
     generations: Generations,
     /// Whether workers have rings to each other.
     connected: bool,
+    metadata: MetadataKeys,
 }
 
 /// Workers that a packet is handed on by at most.
@@ -159,6 +139,24 @@ fn ask<T: Send + 'static>(
 }
 
 impl Dataplane {
+    /// Gives a room a key of packet metadata. There are [`METADATA_KEYS`](crate::METADATA_KEYS) of them.
+    ///
+    /// # Errors
+    /// If another room has a key of this name, or no key is left.
+    pub fn metadata<T: Metadata>(&mut self, name: &'static str) -> Result<MetadataKey<T>, DataplaneError> {
+        Ok(self.metadata.add(name)?)
+    }
+    /// The key of this name, for plugins; a new one if there is none yet.
+    ///
+    /// # Errors
+    /// If no key is left.
+    pub fn shared_metadata(&mut self, name: &'static str) -> Result<MetadataKey<u64>, DataplaneError> {
+        Ok(self.metadata.shared(name)?)
+    }
+    /// The keys of packet metadata, of rooms and plugins.
+    pub fn metadata_keys(&self) -> &MetadataKeys {
+        &self.metadata
+    }
     /// A data plane with the engine's own nodes and no workers yet.
     pub fn new(settings: Settings) -> Result<Dataplane, DataplaneError> {
         let main = settings.workers > 0;
@@ -199,6 +197,7 @@ impl Dataplane {
             attic: Attic::default(),
             generations: Generations::new(),
             connected: false,
+            metadata: MetadataKeys::default(),
             settings,
         })
     }
@@ -210,7 +209,8 @@ impl Dataplane {
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
-    /// Frees what no worker reads any more, and what workers have put away. Control calls it every few milliseconds.
+    /// Frees memory that no worker reads any more, and values that workers have put away. Control calls it every few
+    /// milliseconds.
     pub fn reclaim(&self) -> usize {
         let put_away = std::iter::from_fn(|| self.attic.0.pop()).count();
         put_away + self.domain.reclaim()
@@ -235,7 +235,7 @@ impl Dataplane {
     pub fn graph(&self) -> &Blueprint {
         &self.blueprint
     }
-    /// Checks the graph and makes the workers. Whoever gets them calls their turns.
+    /// Checks the graph and makes the workers. The caller runs their turns.
     pub fn start(&mut self) -> Result<Vec<Worker>, DataplaneError> {
         self.blueprint.check()?;
         let mut workers = vec![];
@@ -254,11 +254,27 @@ impl Dataplane {
         self.counted.name_arcs(&self.blueprint);
         Ok(workers)
     }
+    /// The same without workers: for a control side on which changes are rehearsed. Letters to workers stay unread.
+    pub fn start_unstaffed(&mut self) -> Result<(), DataplaneError> {
+        self.blueprint.check()?;
+        for _ in 0..self.settings.workers {
+            let (mailbox, counters) = (Arc::new(Mailbox::new()?), Arc::<WorkerCounters>::default());
+            self.workers.push(Handle { mailbox, counters });
+        }
+        Ok(())
+    }
+    /// Discards the letters to the workers that do not exist, and reclaims memory.
+    pub fn discard_letters(&self) {
+        for worker in &self.workers {
+            while worker.mailbox.take().is_some() {}
+        }
+        self.reclaim();
+    }
     /// Workers there are.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
-    /// What a worker says of itself.
+    /// Counters of a worker.
     pub fn worker_counters(&self, worker: usize) -> Option<&WorkerCounters> {
         self.workers.get(worker).map(|w| &*w.counters)
     }
@@ -291,7 +307,7 @@ impl Dataplane {
             None => oneshot::channel().1,
         }
     }
-    /// Asks all workers; done when each has read its mail, so that whatever was posted before has taken effect.
+    /// Asks all workers; done when each has read its mail, so that all earlier letters have taken effect.
     pub fn settled(&self) -> impl Future<Output = ()> + 'static {
         let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |_| ())).collect();
         async move {

@@ -1,21 +1,11 @@
 //! A vector of packets: their metadata in columns, their bytes in buffers.
 
-use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
+use crate::buffer::{DATA, Flags, HEADROOM, Metadata, MetadataKey, Offload, Packet, Pool, Raw, STRIDE};
 use crate::column::{self, group_mut};
 use crate::isa::LANES;
 use crate::stage::Alike;
+use crate::vector::{BLOCK, Rows, TAKEN};
 use std::ops::Range;
-
-/// Packets in a frame at most: so few that their columns stay in the nearest cache while stages work on them.
-pub const BLOCK: usize = 64;
-/// Packets that a worker receives from a queue in one turn, and that a port sends at once, at most.
-pub const VECTOR: usize = 256;
-
-/// Interfaces that there can be at once: their numbers are less than this. Tables pack one into 18 bits.
-pub const INTERFACES_MAX: u32 = 1 << 18;
-
-/// The arc of a row whose packet was taken out of the frame.
-pub(crate) const TAKEN: u16 = u16::MAX;
 
 /// Up to 64 packets. Columns are always 64 long; rows from `len` on are stale and ignored.
 ///
@@ -38,7 +28,7 @@ pub struct Frame {
     /// The interface that is to send it.
     pub tx: [u32; BLOCK],
     pub(crate) flags: [u16; BLOCK],
-    /// What a lookup chose, for the node that acts on it; behind a drop arc, the reason.
+    /// Result of a lookup, for the node that acts on it; behind a drop arc, the reason.
     pub hop: [u32; BLOCK],
     /// The arc by which each packet leaves the node.
     pub next: [u16; BLOCK],
@@ -49,31 +39,6 @@ pub struct Frame {
     pub(crate) one_rx: bool,
     pub(crate) one_tx: bool,
     pub(crate) one_next: bool,
-}
-
-/// Rows of a frame, a bit for each, the lowest first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rows(pub(crate) u64);
-impl Rows {
-    /// The first `n` rows.
-    #[inline(always)]
-    pub(crate) fn first(n: usize) -> Rows {
-        Rows(if n < BLOCK { (1 << n) - 1 } else { !0 })
-    }
-    /// Whether there are none.
-    #[inline(always)]
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
-impl Iterator for Rows {
-    type Item = usize;
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        let row = self.0.trailing_zeros() as usize;
-        self.0 &= self.0.wrapping_sub(1);
-        (row < BLOCK).then_some(row)
-    }
 }
 
 /// The columns of a frame as addresses, for a node of foreign make: a plugin's. They hold until the frame is used again.
@@ -106,7 +71,7 @@ pub struct RawColumns {
 }
 
 impl Frame {
-    /// The columns as addresses. Whoever writes through them keeps to the rows there are, and to what [`Frame`] promises.
+    /// The columns as addresses. Writes through them must keep to the rows there are, and to what [`Frame`] promises.
     pub fn raw_columns(&mut self, pool: &mut Pool) -> RawColumns {
         RawColumns {
             data: pool.first_data(),
@@ -199,7 +164,7 @@ impl Frame {
         let by_arc = self.left().filter(|row| self.next[*row] == arc);
         Rows(by_arc.fold(0, |rows, row| rows | 1 << row))
     }
-    /// What is said of row `i`.
+    /// Flags of row `i`.
     #[inline(always)]
     pub fn flags(&self, i: usize) -> Flags {
         Flags(self.flags[i])
@@ -354,7 +319,21 @@ impl Frame {
         self.taken += 1;
         Some(packet.with_columns(self.rx[i], self.tx[i], self.hop[i]))
     }
-    /// Has a packet that is made of row `i` be traced with it, if that one is traced.
+    /// Puts a packet in the place of row `i`'s, which is freed; the row's arc stays. If the row was taken, the packet is freed instead.
+    pub fn replace(&mut self, pool: &mut Pool, i: usize, packet: Packet) {
+        pool.check(&packet);
+        if i >= self.len || self.buffer[i] == pool.null {
+            return pool.free(packet);
+        }
+        pool.free_raw(self.raw(i));
+        (self.rx[i], self.tx[i], self.hop[i]) = (packet.rx, packet.tx, packet.hop);
+        let raw = packet.disown();
+        (self.buffer[i], self.offset[i], self.length[i], self.flags[i]) =
+            (raw.buffer, raw.offset, raw.length, raw.flags.0);
+        self.any = self.any.with(raw.flags);
+        (self.one_rx, self.one_tx) = (false, false);
+    }
+    /// Traces a packet made of row `i` together with it, if row `i` is traced.
     pub fn trace_on(&self, pool: &mut Pool, i: usize, made: &mut Packet) {
         if i < self.len && self.flags(i).has(Flags::TRACED) && self.buffer[i] != pool.null {
             let number = pool.header(self.buffer[i]).trace;
@@ -437,7 +416,8 @@ impl Frame {
         #[cfg(debug_assertions)]
         self.make_noise(len);
     }
-    /// Whatever else is in rows behind the last one must not matter: in tests, which have debug assertions, it is random.
+    /// Fills the rows behind the last one with random values where debug assertions are on: stages must not depend on
+    /// them.
     #[cfg(debug_assertions)]
     fn make_noise(&mut self, len: usize) {
         let mut x = u64::from(self.buffer[0]) << 32 | u64::from(self.length[0]) << 8 | len as u64;
@@ -482,7 +462,7 @@ impl Frame {
         raw.length += u32::from(past);
         pool.segments_of(raw)
     }
-    /// What an offloading driver said of row `i`.
+    /// Offload state of row `i`.
     pub fn offload(&self, pool: &Pool, i: usize) -> Option<Offload> {
         pool.offload_of(self.raw(i))
     }
@@ -491,14 +471,18 @@ impl Frame {
         self.set_flag(i, Flags::OFFLOAD);
         pool.header_mut(self.buffer[i]).offload = offload;
     }
-    /// What a room noted of row `i`.
-    pub fn note(&self, pool: &Pool, i: usize) -> Option<u64> {
-        pool.note_of(self.raw(i))
+    /// Metadata of row `i` by its key.
+    pub fn metadata<T: Metadata>(&self, pool: &Pool, i: usize, key: MetadataKey<T>) -> Option<T> {
+        pool.metadata_of(self.raw(i))?.get(key)
     }
-    /// Notes something of row `i`, for rooms that know what it means.
-    pub fn set_note(&mut self, pool: &mut Pool, i: usize, note: u64) {
-        self.set_flag(i, Flags::NOTED);
-        pool.header_mut(self.buffer[i]).note = note;
+    /// Gives a packet that was made of row `i`, a fragment of it for instance, what rooms keep with it.
+    pub fn hand_on_metadata(&self, pool: &mut Pool, i: usize, packet: &mut Packet) {
+        pool.hand_on_metadata(self.raw(i), packet);
+    }
+    /// Keeps a value with row `i`.
+    pub fn set_metadata<T: Metadata>(&mut self, pool: &mut Pool, i: usize, key: MetadataKey<T>, value: T) {
+        pool.set_metadata_of(self.raw(i), key, value);
+        self.set_flag(i, Flags::METADATA);
     }
     /// Moves the start of row `i` by `by` bytes: forward over a header, or back into the headroom. False, and nothing
     /// changed, if the packet or the headroom is too short.

@@ -19,7 +19,7 @@ pub struct Filling<'f> {
 }
 
 impl Frame {
-    /// Has packets of an interface be copied to the frame.
+    /// Begins to copy packets of an interface into the frame.
     pub fn filling<'f>(&'f mut self, pool: &'f mut Pool, rx: u32) -> Filling<'f> {
         self.expect(rx);
         Filling { frame: self, pool, rx }
@@ -31,8 +31,8 @@ impl Filling<'_> {
     pub fn parts(&mut self) -> (&mut Pool, &mut Frame) {
         (self.pool, self.frame)
     }
-    /// Appends a packet of `length` bytes, which `fill` writes in whole lines, whatever it writes behind the packet. False,
-    /// and nothing appended, if there is no room for it, no buffer, or `fill` says so.
+    /// Appends a packet of `length` bytes, which `fill` writes in whole lines; bytes behind the packet may have any
+    /// value. False, and nothing appended, if there is no room for it, no buffer, or `fill` returns false.
     #[inline(always)]
     pub fn push(&mut self, length: usize, fill: impl FnOnce(&mut [[u8; LINE]]) -> bool) -> bool {
         if self.frame.room() == 0 || length > SEGMENT_MAX {
@@ -76,8 +76,8 @@ impl Filling<'_> {
 }
 
 impl Batch {
-    /// Writes zeros behind each packet, up to the end of a line: what stood in the buffer before goes nowhere with it. False, and
-    /// nothing to be sent in lines, if some packet is a chain or has no room for that.
+    /// Writes zeros behind each packet, up to the end of a line, so that no former content of a buffer leaves with it.
+    /// False, and the packets must not be sent in lines, if some packet is a chain or has no room for that.
     #[inline(always)]
     pub fn seal<I: Isa>(&self, isa: I, pool: &mut Pool) -> bool {
         if self.may_have(Flags::CHAINED) {

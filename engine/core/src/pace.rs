@@ -1,4 +1,4 @@
-//! The pace of a worker's thread: what it does after a turn. Poll, nap, or sleep until an interrupt.
+//! The pace of a worker's thread after a turn: poll, nap, or sleep until an interrupt.
 //!
 //! While little comes, the worker sleeps until something does, and each packet wakes it: nothing is cheaper, or sooner.
 //! But waking up costs a thousand times what a packet costs. When a look at the CPU clock shows that it is paid too often,
@@ -10,8 +10,8 @@
 //! the other, the worker waits for the next one awake. And where naps make the load itself much less, and it comes back without
 //! them, the worker takes none for a while, and waits awake, too.
 
-use crate::frame::VECTOR;
 use crate::rx::RxMode;
+use crate::vector::VECTOR;
 
 /// Empty turns before the worker sleeps.
 ///
@@ -21,7 +21,7 @@ use crate::rx::RxMode;
 const IDLE_TURNS: u32 = 20;
 /// Nanoseconds over which load and cost are judged.
 pub(crate) const WINDOW: u64 = 2_000_000;
-/// Nanoseconds of a nap at most; with the time that waking up takes, what adaptive mode adds to a packet's latency.
+/// Longest nap in nanoseconds; with the time of a wake-up it is the latency that adaptive mode adds to a packet.
 ///
 /// PERF: on a Firecracker machine a nap costs 20 us of CPU time, and ends 30 us too late, 60 in one of 100 cases. This is the
 /// longest one that keeps a packet below 200.
@@ -46,7 +46,7 @@ const VECTORS: u64 = 16;
 /// The share of the CPU, as one in so many, above which waking up for each packet is too dear.
 const SHARE: u64 = 4;
 
-/// What a turn brought.
+/// Work of a turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     /// Packets received.
@@ -58,14 +58,14 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Whether there was hardly more to be received. What has come since can wait for the end of the next nap: a turn for it
-    /// would be a small vector.
+    /// Whether the turn received nearly all there was. Packets that have come since can wait for the end of the next
+    /// nap: a turn for them would be a small vector.
     fn has_all(self) -> bool {
         self.packets < VECTOR && self.bytes < FULL * BYTES_EACH
     }
 }
 
-/// What comes after a turn.
+/// Action after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// The next turn, at once.
@@ -136,8 +136,8 @@ impl Pace {
     fn is_patient(&self, now: u64) -> bool {
         self.was_short && (self.vectors || now < self.wary_until) && now.saturating_sub(self.done) < SHORT
     }
-    /// What comes after a turn; `mode` is the most eager one of the worker's queues. `cpu` reads the thread's CPU clock,
-    /// which costs a system call; it is asked for once in a window.
+    /// The action after a turn; `mode` is the most eager one of the worker's queues. `cpu` reads the thread's CPU
+    /// clock, which costs a system call; it is called once in a window.
     pub fn after(&mut self, turn: Turn, mode: RxMode, now: u64, cpu: impl FnOnce() -> u64) -> Step {
         let weight = (turn.packets as u64).max(turn.bytes / BYTES_EACH);
         if turn.packets > 0 {

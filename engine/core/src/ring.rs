@@ -1,4 +1,4 @@
-//! A ring of packets in memory: what generators fill and captures read.
+//! A ring of packets in memory: generators fill it, and captures read it.
 
 use crate::buffer::{Buffers, Flags, Packet, Pool, Raw};
 use crate::column::{Rows, RowsMut};

@@ -7,7 +7,7 @@ use crate::graph::NodeCounters;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
-/// What a driver's receive queue may touch.
+/// Everything that a driver's receive queue may access.
 pub struct RxContext<'t> {
     /// This worker's buffers.
     pub pool: &'t mut Pool,
@@ -17,9 +17,9 @@ pub struct RxContext<'t> {
     pub interface: u32,
     /// Packets to be received at most.
     pub most: usize,
-    /// Of the node that stands for the queue.
+    /// Counters of the node that stands for the queue.
     pub(crate) counters: &'t NodeCounters,
-    /// Of the interface.
+    /// Counters of the interface.
     pub(crate) rows: &'t RxRows,
     /// Whether packets were lost.
     pub(crate) has_lost: bool,
@@ -62,16 +62,23 @@ pub trait RxQueue: Send + Any {
     fn is_empty(&self) -> bool {
         false
     }
-    /// What becomes readable when packets wait; None if the queue cannot say, and must be polled. Asked for anew each time
-    /// before a worker waits for it, so a queue that has to ask its peer for interrupts does it then.
+    /// Descriptor that becomes readable when packets wait; None if the queue has none and must be polled. Called each
+    /// time before a worker waits, so a queue that has to ask its peer for interrupts does it here.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// Called when the fd reports an error instead of packets, which it will do until the queue has asked what it is.
+    /// Called when the fd reports an error instead of packets; it repeats the error until the queue has read its cause.
     fn failed(&mut self) {}
-    /// Nanoseconds of the engine's clock at which the queue has something to do whatever its fd says; the fd is not
-    /// looked at then. `u64::MAX` is never: a queue whose device is gone.
+    /// Nanoseconds of the engine's clock at which the queue must be polled in any case; the fd is not watched then.
+    /// `u64::MAX` is never: a queue whose device is gone.
     fn wake_at(&self) -> Option<u64> {
         None
     }
+}
+
+/// Packets and bytes that a turn received.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Harvest {
+    pub packets: usize,
+    pub bytes: u64,
 }

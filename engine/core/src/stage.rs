@@ -7,32 +7,24 @@
 //!
 //! - `lanes`: eight packets in a stage's hands; `frame_loop`: the loop over a frame; `slow_path`: packets that are treated one by one.
 
+mod alike;
 mod frame_loop;
 mod lanes;
 mod slow_path;
 
+pub use alike::Alike;
 pub use frame_loop::StageNode;
 pub use lanes::{Columns, Field, Header, PacketLanes, Quarters, Windows};
 pub use slow_path::{SlowPath, SlowPathNode};
 
 pub(crate) use frame_loop::node_kernel;
+pub(crate) use lanes::Group;
 
 use crate::buffer::Pool;
 use crate::graph::ArcSpec;
 use crate::isa::{Isa, LANES};
 use crate::words::Words;
 use quiver_table::Guard;
-
-/// The treatment that a stage gives to all packets of a frame at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Alike {
-    /// The arc that they take.
-    pub arc: u16,
-    /// The interface that is to send them, if the stage says so.
-    pub tx: Option<u32>,
-    /// The value that the stage writes into the `hop` column, if it does.
-    pub hop: Option<u32>,
-}
 
 /// The state that a hot node keeps between frames.
 pub trait Stage: Clone + Send + 'static {
@@ -42,7 +34,7 @@ pub trait Stage: Clone + Send + 'static {
     const ARCS: &'static [ArcSpec];
     /// The type that works on a frame.
     type Body<'f>: Body;
-    /// Takes what a frame needs: references into snapshots, the stage's own state.
+    /// Enters a frame with references into snapshots, and the stage's own state.
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f>;
 }
 
@@ -61,7 +53,7 @@ pub trait Body {
     const HAS_ORDINARY: bool = false;
     /// The bytes of the window that it changes by [`Windows`].
     const REWRITES: Quarters = Quarters::NONE;
-    /// Those that it has changed of this frame.
+    /// The bytes that it has changed of this frame.
     #[inline(always)]
     fn rewrote(&self) -> Quarters {
         Self::REWRITES
@@ -91,8 +83,8 @@ pub trait Body {
     fn ordinary_arc(&self) -> u16 {
         0
     }
-    /// Works on eight packets if all of them are ordinary, as [`Body::step`] would. If it returns false, it has had no effect, and what it
-    /// has done to columns is forgotten; they are stepped then.
+    /// Works on eight packets if all of them are ordinary, as [`Body::step`] would. If it returns false, it has had no
+    /// effect: its changes of columns are discarded, and the packets are stepped.
     ///
     /// PERF: what it does is compiled apart from all that hardly any packet needs, which would take registers from it.
     #[inline(always)]
@@ -102,8 +94,9 @@ pub trait Body {
     }
     /// Works on eight packets: has lanes leave, counts, and changes columns and bytes.
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>);
-    /// Called before the steps of a frame with the windows of its packets and the interface that received them all, to fetch what
-    /// lies in tables too large for the caches: as many lookups are under way together as the frame has packets.
+    /// Called before the steps of a frame with the windows of its packets and the interface that received them all, to
+    /// prefetch from tables that are too large for the caches: as many lookups are under way together as the frame has
+    /// packets.
     #[inline(always)]
     fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {
         let _ = (windows, rx);

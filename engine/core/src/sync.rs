@@ -1,4 +1,4 @@
-//! What threads share, beside queues of crates: the system's primitives, or, to try every interleaving, loom's.
+//! Synchronization beside queues of crates: the system's primitives, or loom's, to try every interleaving.
 
 #[cfg(not(loom))]
 pub(crate) use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -16,7 +16,7 @@ pub(crate) use model::{ArrayQueue, SegQueue};
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A descriptor that becomes readable when somebody signals, and stays so until it is cleared.
+/// A descriptor that becomes readable when it is signaled, and stays so until it is cleared.
 pub(crate) struct Event {
     descriptor: OwnedFd,
     #[cfg(loom)]
@@ -43,7 +43,7 @@ impl Event {
         self.signalled.swap(false, Ordering::AcqRel);
         let _ = rustix::io::read(&self.descriptor, &mut [0u8; 8]);
     }
-    /// Whether whoever polls the descriptor wakes up.
+    /// Whether a poll of the descriptor returns at once.
     #[cfg(loom)]
     pub fn is_signalled(&self) -> bool {
         self.signalled.load(Ordering::Acquire)

@@ -1,18 +1,20 @@
 //! A thread that calls a worker's turns at its [pace](crate::pace), and watches the gaps between polls.
 
+mod clock;
 mod running;
 
+pub use clock::{FineClock, cpu_time, monotonic, tick_length};
 pub use running::{Cpu, Running};
 
-use crate::intake::Interrupt;
 use crate::isa::ticks;
+use clock::SECOND;
+
 use crate::pace::{Pace, Step, Turn};
+use crate::place::Interrupt;
 use crate::worker::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::thread::{ClockId, CpuSet};
+use rustix::thread::CpuSet;
 use std::num::NonZeroU64;
-
-const SECOND: u64 = 1_000_000_000;
 
 /// Nanoseconds between two looks at the descriptors of queues in interrupt mode while the worker is awake for others.
 const LOOK_EVERY: u64 = 20_000;
@@ -24,50 +26,6 @@ const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("not zero");
 const GAP_TICKS: u64 = 50_000;
 /// Ticks after which the CPU clock is read anew, so that small preemptions do not pile up in the estimate.
 const CPU_CLOCK_TICKS: u64 = 1_000_000;
-
-/// Nanoseconds of the system's monotonic clock: the engine's clock outside of simulations.
-pub fn monotonic() -> u64 {
-    nanoseconds(ClockId::Monotonic)
-}
-/// Nanoseconds of CPU time of this thread.
-fn cpu_time() -> u64 {
-    nanoseconds(ClockId::ThreadCPUTime)
-}
-fn nanoseconds(clock: ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
-}
-
-/// A clock whose differences are finer than those of the engine's, which is read once in a turn: for latencies. It is the
-/// same on all workers.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FineClock {
-    /// Nanoseconds of 2^32 ticks of the time stamp counter; zero if the engine's clock is all there is.
-    nanoseconds: u64,
-}
-
-impl FineClock {
-    /// Ticks of the time stamp counter, as nanoseconds.
-    pub fn of_ticks() -> FineClock {
-        FineClock { nanoseconds: (tick_length() * f64::from(2_u32.pow(31)) * 2.0) as u64 }
-    }
-    /// The clock as a number, for a place that workers share.
-    pub fn to_bits(self) -> u64 {
-        self.nanoseconds
-    }
-    /// The clock of such a number.
-    pub fn from_bits(nanoseconds: u64) -> FineClock {
-        FineClock { nanoseconds }
-    }
-    /// A moment in nanoseconds, whose difference to others alone means something; `now` is that of the engine's clock.
-    #[inline]
-    pub fn read(self, now: u64) -> u64 {
-        match self.nanoseconds {
-            0 => now,
-            scale => ((u128::from(ticks()) * u128::from(scale)) >> 32) as u64,
-        }
-    }
-}
 
 /// Starts a thread for a worker, pinned to `core` if there is one, and waits until it has its name and its core. It runs
 /// until the worker's mailbox says stop, and returns the worker. The engine's clock counts from `start`, a reading of
@@ -102,24 +60,24 @@ pub fn spawn(
     Ok(thread)
 }
 
-/// What a worker's loop asks of the system it runs on. A simulation is another one than the machine.
+/// The system that a worker's loop runs on: the machine, or a simulation.
 pub trait System {
     /// Nanoseconds of the engine's clock.
     fn now(&mut self) -> u64;
-    /// What tells times within a turn apart. In a simulation none pass there.
+    /// Clock for times within a turn. In a simulation it stands still there.
     fn fine_clock(&self) -> FineClock {
         FineClock::default()
     }
-    /// Called after every turn; `done` is what it had to do.
+    /// Called after every turn; `done` is the number of packets and letters in it.
     fn turned(&mut self, worker: &Worker, done: usize);
     /// Nanoseconds of CPU time that the loop has used. Where none is used, no nap is worth its while.
     fn cpu_time(&mut self) -> u64 {
         0
     }
-    /// Waits until one of the descriptors has something to say, at most until a moment of the engine's clock. May end
-    /// early. It leaves in the descriptors what they said.
+    /// Waits until a descriptor has an event, at most until a moment of the engine's clock. May end early. The events
+    /// stay in the descriptors.
     fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>);
-    /// Waits for so many nanoseconds, whatever comes meanwhile.
+    /// Waits for so many nanoseconds, regardless of events.
     fn nap(&mut self, length: u64) {
         let until = self.now() + length;
         self.wait(&mut [], Some(until));
@@ -177,7 +135,7 @@ fn sleep(worker: &mut Worker, system: &mut impl System) {
     }
 }
 
-/// Waits for the bell and the queues' descriptors, and tells the queues what these said.
+/// Waits for the bell and the queues' descriptors, and tells the queues the events.
 fn listen(worker: &mut Worker, system: &mut impl System, until: Option<u64>) {
     let mailbox = worker.mailbox().clone();
     let (fds, until) = match worker.fds() {
@@ -239,7 +197,8 @@ impl System for Machine {
     }
 }
 
-/// The longest gap between polls, in the worker's own CPU time: what its own work took, not what the system took away.
+/// The longest gap between polls, in the worker's own CPU time: its own work, without the time that the system took
+/// away.
 ///
 /// Reading the thread's CPU clock is a system call, so it is read only after a gap that looks long, against an estimate
 /// of its value before: the last reading, plus all time since.
@@ -276,48 +235,5 @@ impl Gaps {
             worker.counters().gap_max.raise((gap as f64 * self.nanoseconds_per_tick) as u64);
         }
         self.last = ticks();
-    }
-}
-
-/// Nanoseconds of one tick, measured once against the monotonic clock.
-pub fn tick_length() -> f64 {
-    static LENGTH: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
-    *LENGTH.get_or_init(|| {
-        let (ticks, time) = both_clocks();
-        while monotonic() - time < 2_000_000 {
-            std::hint::spin_loop();
-        }
-        let (ticks_after, time_after) = both_clocks();
-        (time_after - time) as f64 / ticks_after.wrapping_sub(ticks).max(1) as f64
-    })
-}
-
-/// Ticks and the monotonic clock at the same moment: of several readings the one during which least time passed, since
-/// the system may take the processor away between two clocks.
-fn both_clocks() -> (u64, u64) {
-    let reading = || {
-        let (before, ticks, after) = (monotonic(), ticks(), monotonic());
-        (after - before, ticks, before + (after - before) / 2)
-    };
-    let closest = (0..8).map(|_| reading()).min().unwrap_or_else(reading);
-    (closest.1, closest.2)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[cfg_attr(miri, ignore = "no ticks pass under Miri")]
-    fn the_fine_clock_stands_still_in_simulations_and_runs_with_the_systems_otherwise() {
-        assert_eq!(FineClock::default().read(17), 17);
-        let clock = FineClock::from_bits(FineClock::of_ticks().to_bits());
-        // However long the system takes away between two readings, those inside lie within those outside.
-        let outside = monotonic();
-        let begin = clock.read(0);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        let end = clock.read(0);
-        let outside = monotonic() - outside;
-        assert!((4_900_000..=outside + outside / 50).contains(&(end - begin)), "{} of {outside}", end - begin);
     }
 }

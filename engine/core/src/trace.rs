@@ -1,7 +1,7 @@
-//! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words. And captures of
-//! whatever comes to a node.
+//! Packet trace: records of each node and chosen packets. The engine records; rooms only put records into words. And
+//! captures before each node.
 
-use crate::buffer::{Flags, HEADROOM, Packet};
+use crate::buffer::{Flags, HEADROOM, Packet, PacketMetadata};
 use crate::capture::{Capture, CaptureId, Filter, Seen};
 use crate::frame::Frame;
 use crate::graph::{Context, NodeId};
@@ -11,7 +11,7 @@ pub const BYTES: usize = 128;
 /// Records that a worker keeps at most; older ones stay.
 const RECORDS_MAX: usize = 65_536;
 
-/// What a node did with one packet.
+/// Record of one node and one packet.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The packet: records with equal numbers belong together.
@@ -28,16 +28,16 @@ pub struct Record {
     pub rx: u32,
     /// The interface that is to send it, behind the node.
     pub tx: u32,
-    /// What a lookup chose, behind the node.
+    /// Result of a lookup, behind the node.
     pub hop: u32,
-    /// What an earlier lookup had chosen, before the node.
+    /// Result of an earlier lookup, before the node.
     pub chosen: u32,
     /// Bytes from the current header on, before the node.
     pub length: u32,
     /// The packet's flags.
     pub flags: Flags,
-    /// What a room noted of the packet, for others that know what it means.
-    pub note: Option<u64>,
+    /// Metadata of the packet, before the node.
+    pub metadata: PacketMetadata,
     /// The first bytes from the current header on, before the node.
     pub bytes: Vec<u8>,
 }
@@ -45,11 +45,11 @@ pub struct Record {
 /// Puts a record into words, a line for each fact.
 pub type Describe = std::rc::Rc<dyn Fn(&Record) -> String>;
 
-/// What is still to be chosen of the packets that come to a node.
+/// Packets still to be chosen at a node.
 struct Armed {
     node: NodeId,
     left: u32,
-    /// Those that are meant; without it, all.
+    /// Filter of these packets; none chooses all.
     filter: Option<Filter>,
 }
 
@@ -154,18 +154,18 @@ impl Tracer {
                     chosen: frame.hop[i],
                     length: frame.length[i],
                     flags: frame.flags(i),
-                    note: frame.note(cx.pool, i),
+                    metadata: cx.pool.metadata_of(frame.raw(i)).copied().unwrap_or_default(),
                     bytes: bytes[..bytes.len().min(BYTES)].to_vec(),
                 });
             }
         }
         !self.open.is_empty()
     }
-    /// Called behind it, with what the node emitted: a packet that it took from its row may be among that.
+    /// Called behind the node with the packets that it emitted; a packet that it took from its row may be among them.
     pub fn after(&mut self, frame: &Frame, emitted: &[(u16, Packet)]) {
         let first = self.records.len() - self.open.len();
         for (record, (i, buffer)) in self.records[first..].iter_mut().zip(self.open.drain(..)) {
-            let arc = Some(frame.next[i]).filter(|arc| *arc != crate::frame::TAKEN && !frame.is_empty());
+            let arc = Some(frame.next[i]).filter(|arc| *arc != crate::vector::TAKEN && !frame.is_empty());
             let is_it = |packet: &Packet| packet.raw.buffer == buffer && packet.flags().has(Flags::TRACED);
             let emitted = || emitted.iter().find(|(_, packet)| is_it(packet)).map(|(arc, _)| *arc);
             record.arc = arc.or_else(emitted);

@@ -2,9 +2,10 @@
 
 use crate::buffer::{All, Place, Pool};
 use crate::column::{GROUPS, group, group_mut};
-use crate::frame::{BLOCK, Frame};
+use crate::frame::Frame;
 use crate::isa::{Isa, Kernel, LANES, Lanes, Level};
-use crate::stage::{Header, Quarters};
+use crate::stage::{Group, Header, Quarters};
+use crate::vector::BLOCK;
 
 /// The windows of a frame's packets, 64 bytes each, by the groups of rows that stages work on at once.
 ///
@@ -22,9 +23,6 @@ pub struct Words {
     /// How many bytes before the current headers the windows begin; None if these are not the frame's windows.
     back: Option<i32>,
 }
-
-/// The windows of a group: word `n` has the aligned four bytes at byte `4 n` of each, in host order.
-pub(crate) type Group = [[u32; LANES]; 16];
 
 impl Words {
     pub(crate) fn new() -> Box<Words> {

@@ -3,16 +3,16 @@
 use crate::buffer::{Packet, Pool};
 use crate::capture::{Capture, CaptureId, Filter, Point};
 use crate::counters::{Counter, Row};
-use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
 use crate::handoff::{Generations, Inbound, Outbound, Pair};
-use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
-use crate::mailbox::Mailbox;
-use crate::rx::{RxMode, RxQueue};
+use crate::letters::Letters;
+use crate::place::{Interrupt, Place, QueueId};
+use crate::rx::{Harvest, RxMode, RxQueue};
 use crate::thread::{FineClock, Running};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
+use crate::vector::VECTOR;
 use crate::words::Words;
 use quiver_table::Reader;
 use quiver_table::simulation::seam;
@@ -31,7 +31,11 @@ const SETTLE_EVERY: u64 = 64;
 /// Nanoseconds between two looks at a worker that was behind in taking what was handed to it.
 const BEHIND_WAIT: u64 = 100_000;
 
-/// What a worker says of itself.
+/// Work for a worker. It runs on the worker's thread, so it must be short and give large values back to be dropped
+/// elsewhere.
+pub type Letter = Box<dyn FnOnce(&mut Worker) + Send>;
+
+/// Counters of a worker.
 #[derive(Default, Debug)]
 pub struct WorkerCounters {
     /// Turns made.
@@ -57,7 +61,7 @@ pub struct WorkerCounters {
 }
 
 /// The queues of an interface that was taken away.
-pub(crate) type Detached = (Vec<Place>, Option<Box<dyn TxQueue>>);
+pub(crate) type Detached = (Vec<Place<Letter>>, Option<Box<dyn TxQueue>>);
 
 /// One worker: an instance of the graph, buffers, queues, ports.
 pub struct Worker {
@@ -70,16 +74,16 @@ pub struct Worker {
     pool: Pool,
     pub(crate) graph: Graph,
     ports: Ports,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Place<Letter>>,
     emitted: Vec<(u16, Packet)>,
     words: Box<Words>,
     outbound: Outbound,
     inbound: Inbound,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<Letters<Letter>>,
     counters: Arc<WorkerCounters>,
     now: u64,
     pub(crate) fine_clock: FineClock,
-    /// What the last turn received.
+    /// Packets of the last turn.
     pub(crate) harvest: Harvest,
     /// Ticks of the last turn, if that received packets.
     pub(crate) busy: u64,
@@ -94,7 +98,7 @@ impl Worker {
         pool: Pool,
         graph: Graph,
         ports: Ports,
-        mailbox: Arc<Mailbox>,
+        mailbox: Arc<Letters<Letter>>,
         counters: Arc<WorkerCounters>,
     ) -> Worker {
         Worker {
@@ -184,7 +188,7 @@ impl Worker {
         self.harvest = harvest;
         packets + mail
     }
-    /// Runs what control posted; returns how many letters there were.
+    /// Runs the letters that control posted; returns their number.
     fn read_mail(&mut self) -> usize {
         let mut letters = 0;
         // A storm of letters must not keep packets waiting: the rest is read in the next turns.
@@ -201,14 +205,14 @@ impl Worker {
     pub fn has_mail(&self) -> bool {
         !self.mailbox.is_empty()
     }
-    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+    pub(crate) fn mailbox(&self) -> &Arc<Letters<Letter>> {
         &self.mailbox
     }
-    /// What tells times within a turn apart.
+    /// Clock for times within a turn.
     pub fn fine_clock(&self) -> FineClock {
         self.fine_clock
     }
-    /// What the worker says of itself.
+    /// Counters of the worker.
     pub fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
@@ -220,11 +224,11 @@ impl Worker {
     pub fn online(&mut self) {
         self.reader.online();
     }
-    /// What becomes readable when packets wait. None if some queue can only be polled.
+    /// Descriptors that become readable when packets wait. None if some queue can only be polled.
     pub fn fds(&self) -> Option<Vec<BorrowedFd<'_>>> {
         self.places.iter().filter_map(Place::watched).map(RxQueue::fd).collect()
     }
-    /// Tells the queues of [`Worker::fds`], in their order, what their descriptors said.
+    /// Tells the queues of [`Worker::fds`], in their order, the events of their descriptors.
     pub(crate) fn heard(&mut self, said: &[Interrupt]) {
         let watched = self.places.iter_mut().filter(|place| place.watched().is_some());
         watched.zip(said).for_each(|(place, said)| place.heard(*said));
@@ -257,8 +261,8 @@ impl Worker {
     pub(crate) fn waits_for_interrupts(&self) -> bool {
         self.places.iter().any(|place| place.mode == RxMode::Interrupt && place.watched().is_some())
     }
-    /// When the earliest queue wants to be polled, or what waits for a worker that is behind is to be looked at again, in
-    /// nanoseconds of the engine's clock; None if neither ever is.
+    /// The next time at which a queue must be polled, or packets for a worker that is behind are looked at again, in
+    /// nanoseconds of the engine's clock; None if there is none.
     pub fn wake_at(&self) -> Option<u64> {
         let moments = self.places.iter().filter_map(Place::open).filter_map(RxQueue::wake_at);
         let behind = self.outbound.is_open().then_some(self.now.saturating_add(BEHIND_WAIT));
@@ -285,7 +289,7 @@ impl Worker {
     pub fn emit(&mut self, at: NodeId, arc: impl Into<u16>, packet: Packet) {
         self.graph.emit(at, arc.into(), packet);
     }
-    /// Lets a node run in this turn, with an empty frame: for what waits in the node's state.
+    /// Lets a node run in this turn, with an empty frame: for packets that wait in the node's state.
     pub fn wake_node(&mut self, at: NodeId) {
         self.graph.wake(at);
     }
@@ -295,7 +299,7 @@ impl Worker {
     pub(crate) fn attach_via(&mut self, interface: u32, port: Option<(u32, Arc<Row>)>) {
         self.ports.attach_via(interface, port);
     }
-    /// Takes an interface away; its queues go to whoever drops them.
+    /// Takes an interface away; its queues are returned, to be dropped elsewhere.
     pub(crate) fn detach(&mut self, interface: u32) -> Detached {
         self.ports.attach_via(interface, None);
         let mut gone: Vec<_> = self.places.extract_if(.., |place| place.interface == interface).collect();
@@ -327,7 +331,7 @@ impl Worker {
     pub(crate) fn chains(&self) -> Vec<(QueueId, Vec<(NodeId, NodeId)>)> {
         self.places.iter().map(|place| (place.id, self.graph.chain_arcs(&place.chain))).collect()
     }
-    /// Has each stage read the clock, or one for all that follow one another.
+    /// Makes each stage read the clock, or one stage for all that follow one another.
     pub(crate) fn set_timed(&mut self, on: bool) {
         self.graph.is_timed = on;
     }

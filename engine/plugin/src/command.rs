@@ -1,8 +1,8 @@
 //! A plugin's commands.
 #![allow(unsafe_code)]
 
-use crate::calls::Side;
 use crate::calls::answer::{AnswerData, CallData};
+use crate::calls::side::Side;
 use crate::value::Texts;
 use quiver_control::cli::Command;
 use quiver_plugin_abi as abi;

@@ -1,6 +1,7 @@
 //! Why a plugin is not loaded.
 
 use quiver_control::ObjectError;
+use quiver_control::files::FileError;
 use quiver_engine::GraphError;
 use quiver_plugin_abi::ENTRY;
 use std::path::PathBuf;
@@ -13,15 +14,18 @@ pub enum LoadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
+    /// It is no file.
+    #[error("plugin {0}")]
+    NoFile(#[from] FileError),
     /// The dynamic linker refused.
     #[error("plugin {path}: it cannot be loaded: {what}; build it as a shared object for this machine")]
     NotShared {
         /// The file.
         path: PathBuf,
-        /// What the dynamic linker says.
+        /// The dynamic linker's error.
         what: String,
     },
     /// It exports nothing that we could call.
@@ -44,7 +48,7 @@ pub enum LoadError {
     WrongMagic {
         /// The file.
         path: PathBuf,
-        /// What it begins with.
+        /// The first word of the table.
         found: u64,
     },
     /// It was built for another version of the contract.
@@ -78,12 +82,12 @@ pub enum LoadError {
         /// The one that is loaded.
         other: PathBuf,
     },
-    /// What it asks for cannot be had, or it refused by itself.
+    /// A registration was refused, or the plugin's `setup` failed.
     #[error("plugin `{name}`: {what}; nothing of it is registered")]
     Refused {
         /// The plugin.
         name: String,
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// Its nodes do not fit into the graph.
@@ -91,7 +95,7 @@ pub enum LoadError {
     Graph {
         /// The plugin.
         name: String,
-        /// Why.
+        /// The error.
         error: GraphError,
     },
     /// A kind of config objects does not fit.
@@ -101,7 +105,7 @@ pub enum LoadError {
         name: String,
         /// The kind.
         kind: &'static str,
-        /// Why.
+        /// The error.
         error: Box<ObjectError>,
     },
 }

@@ -26,7 +26,7 @@ pub(crate) unsafe fn slice<'a, T>(data: *const T, length: usize) -> &'a [T] {
     }
 }
 
-/// What an address points at, to read; none if it is null.
+/// Reads through an address; none if it is null.
 ///
 /// # Safety
 /// If it is not null, it points at a valid value for `'a`, as the contract promises.

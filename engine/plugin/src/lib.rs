@@ -7,142 +7,39 @@
 //!
 //! - `library`: opens a shared object and checks its table; `error`: every way in which that fails, a sentence each.
 //! - `setup`: the draft of what a plugin brings.
+//! - `plugins`: what was loaded; `interfaces`: their names; `channels`: what workers say to control.
 //! - `node`: a plugin's node on a worker. `object`, `command`: its configuration. `message`: what its clients send.
 //! - `calls`: the daemon's functions that plugins call. `value`, `foreign`: what crosses.
 
 mod calls;
+mod channels;
 mod command;
 mod error;
 mod foreign;
+mod interfaces;
 mod library;
 mod message;
 mod names;
 mod node;
 mod object;
+mod plugins;
 mod setup;
 mod value;
 
 pub use error::LoadError;
+pub use interfaces::InterfaceNames;
 pub use message::{Answered, Event, Message, MessageField, MessageHost};
+pub use plugins::{Counted, Loaded, Placed, Plugins};
 
-use names::Names;
-use node::{PluginNode, Published, Row};
+use calls::HOST;
+use channels::{Channels, Failure, Raised};
+use plugins::tell;
 use quiver_control::Control;
-use quiver_engine::channel::{Inbox, Outbox, channel};
-use quiver_engine::{Dataplane, NodeHandle};
-use quiver_plugin_abi::EVENT_BYTES;
+use quiver_engine::Dataplane;
+use quiver_engine::channel::channel;
 use setup::Taken;
-use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
-
-/// How plugins find interfaces, which the engine knows by numbers only.
-#[derive(Clone, Copy)]
-pub struct InterfaceNames {
-    /// The number of the interface of this name.
-    pub number: fn(&Control, &str) -> Option<u32>,
-    /// The name of the interface of this number.
-    pub name: fn(&Control, u32) -> String,
-}
-
-impl InterfaceNames {
-    /// The space of names that references to interfaces are in.
-    const SPACE: &'static str = "interface";
-}
-
-/// A node that failed.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    plugin: usize,
-    node: usize,
-    worker: usize,
-    what: String,
-}
-
-/// An event that a node raised.
-pub(crate) struct Raised {
-    plugin: usize,
-    event: usize,
-    fields: [u8; EVENT_BYTES],
-    length: usize,
-}
-
-/// What workers say to control. A flood of events leaves room for failures.
-#[derive(Clone)]
-pub(crate) struct Channels {
-    failures: Outbox<Failure>,
-    raised: Outbox<Raised>,
-}
-
-/// A plugin's node in the graph.
-pub struct Placed {
-    handle: NodeHandle<PluginNode>,
-    /// Its name.
-    pub name: &'static str,
-    /// The node that it may stand for.
-    pub stands_for: Option<&'static str>,
-    pass: Option<u16>,
-    published: Rc<RefCell<Option<Arc<Published>>>>,
-    /// Why it was disabled.
-    pub failed: Option<String>,
-}
-
-/// A plugin's vector of counters.
-#[derive(Clone)]
-pub struct Counted {
-    /// Its name.
-    pub name: String,
-    /// What is counted.
-    pub help: String,
-    workers: Vec<Row>,
-}
-
-impl Counted {
-    /// Counters in the vector.
-    pub fn len(&self) -> usize {
-        self.workers.first().map_or(0, |row| row.len())
-    }
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// (packets, bytes) over all workers.
-    pub fn sum(&self, index: usize) -> Option<(u64, u64)> {
-        let rows = self.workers.iter().map(|row| row.get(index).map(|[packets, bytes]| (packets.get(), bytes.get())));
-        rows.reduce(|sum, row| sum.zip(row).map(|((p, b), (packets, bytes))| (p + packets, b + bytes))).flatten()
-    }
-}
-
-/// A plugin that was loaded.
-pub struct Loaded {
-    /// Its name.
-    pub name: String,
-    /// Its own version.
-    pub release: String,
-    /// The compiler that built it.
-    pub built_by: String,
-    /// Its file.
-    pub path: PathBuf,
-    /// Its nodes.
-    pub nodes: Vec<Placed>,
-    /// Its counters.
-    pub counters: Vec<Counted>,
-    /// The names of its events.
-    events: Vec<String>,
-}
-
-/// The plugins that were loaded.
-pub struct Plugins {
-    /// In their order.
-    pub loaded: Vec<Loaded>,
-    names: Rc<Names>,
-    interfaces: InterfaceNames,
-    messages: MessageHost,
-    channels: Channels,
-    failures: Inbox<Failure>,
-    raised: Inbox<Raised>,
-}
 
 /// Gives the control side its plugins: none so far. The data plane is registered before.
 pub fn register(control: &Control, interfaces: InterfaceNames, messages: MessageHost) {
@@ -151,7 +48,8 @@ pub fn register(control: &Control, interfaces: InterfaceNames, messages: Message
     let (of_raised, raised) = channel(256, &bell);
     let channels = Channels { failures: of_failures, raised: of_raised };
     let names = Rc::default();
-    control.insert_room(Plugins { loaded: vec![], names, interfaces, messages, channels, failures, raised });
+    control.insert_room(interfaces);
+    control.insert_room(Plugins { loaded: vec![], names, messages, channels, failures, raised });
 }
 
 /// Loads a plugin; does nothing if it is loaded already. If it fails, everything is as it was, but what the plugin's file
@@ -161,6 +59,8 @@ pub fn load(control: &Control, path: &Path) -> Result<(), LoadError> {
     if control.room::<Plugins>().loaded.iter().any(|plugin| plugin.path == path) {
         return Ok(());
     }
+    // The dynamic linker would wait for the other end of a FIFO.
+    quiver_control::files::open(&path)?;
     let table = library::open(&path)?;
     let name = table.name.clone();
     let (mut draft, plugin, channels) = {
@@ -171,8 +71,8 @@ pub fn load(control: &Control, path: &Path) -> Result<(), LoadError> {
         (plugins.draft(control), plugins.loaded.len(), plugins.channels.clone())
     };
     // Nothing is borrowed while the plugin's code runs.
-    draft.fill(&table);
-    let Taken { nodes, counters, events } = draft.commit(control, plugin, &table, channels)?;
+    draft.fill(&table, &HOST);
+    let Taken { nodes, counters, events } = draft.commit(control, plugin, &table, (channels, &HOST))?;
     tracing::info!("plugin `{name}` {} is loaded from {}", table.release, path.display());
     let (release, built_by) = (table.release, table.built_by);
     control.room_mut::<Plugins>().loaded.push(Loaded { name, release, built_by, path, nodes, counters, events });
@@ -193,18 +93,6 @@ pub fn attend(control: &Control) -> bool {
     }
     let plugins = control.room::<Plugins>();
     !plugins.failures.is_empty() || !plugins.raised.is_empty()
-}
-
-/// Tells clients an event of a plugin. False if it has none of this number.
-pub(crate) fn tell(control: &Control, plugin: usize, event: usize, fields: &[u8]) -> bool {
-    let (tell, name) = {
-        let plugins = control.room::<Plugins>();
-        let events = plugins.loaded.get(plugin).map(|plugin| &plugin.events);
-        let Some(name) = events.and_then(|events| events.get(event)) else { return false };
-        (plugins.messages.tell, name.clone())
-    };
-    tell(control, &name, fields);
-    true
 }
 
 fn disable(control: &Control, failure: Failure) {

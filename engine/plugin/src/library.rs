@@ -7,7 +7,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use quiver_plugin_abi::{ENTRY, Host, MAGIC, Plugin, Setup, Status, VERSION};
 use std::path::Path;
 
-/// What a plugin says of itself.
+/// The checked content of a plugin's table.
 pub(crate) struct Table {
     pub name: String,
     pub release: String,

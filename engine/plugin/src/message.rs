@@ -1,9 +1,9 @@
-//! A plugin's messages of VPP's binary API, and its events. What they look like on the wire, who may send them and who is
-//! told, is for whoever knows the protocol: this crate hands them over.
+//! A plugin's messages of VPP's binary API, and its events. This crate hands them over; wire format, permissions and
+//! subscriptions are the API's part.
 #![allow(unsafe_code)]
 
-use crate::calls::Side;
 use crate::calls::answer::AnswerData;
+use crate::calls::side::Side;
 use quiver_control::Control;
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
@@ -25,7 +25,7 @@ pub struct MessageField {
 pub struct Message {
     /// The request's name.
     pub name: String,
-    /// What it asks for.
+    /// Description of the request.
     pub help: String,
     /// The request's fields behind its header.
     pub fields: Vec<MessageField>,
@@ -42,24 +42,24 @@ pub struct Message {
     pub(crate) answer: Answer,
 }
 
-/// What clients are told who asked for it.
+/// An event, sent to the clients that asked for it.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Its name.
     pub name: String,
-    /// What has happened.
+    /// Description of the event.
     pub help: String,
     /// Its fields behind its header.
     pub fields: Vec<MessageField>,
 }
 
-/// What a plugin answers to a request.
+/// Answer of a plugin to a request.
 pub struct Answered {
     /// VPP's number for how it ended.
     pub retval: i32,
     /// The bytes of the reply's fields.
     pub reply: Vec<u8>,
-    /// Those of the fields of each details message.
+    /// The bytes of the fields of each details message.
     pub details: Vec<Vec<u8>>,
     /// Whether the client wants to be told of the event from now on, and as which `pid`.
     pub wanted: Option<(u32, bool)>,

@@ -2,18 +2,23 @@
 #![allow(unsafe_code)]
 
 use crate::calls::answer::AnswerData;
-use crate::setup::abi_functions::{Free, Make, Process};
-use crate::{Channels, Failure};
+use crate::channels::{Channels, Failure};
 use quiver_engine::buffer::DATA;
 use quiver_engine::trace::Record;
 use quiver_engine::{BLOCK, Context, Counter, Flags, Frame, Node};
 use quiver_plugin_abi as abi;
+use quiver_plugin_abi::Host;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What all instances of a node have in common.
+/// The types of a node's functions.
+pub(crate) type Process = unsafe extern "C" fn(*mut c_void, *mut abi::Context, *mut abi::Frame) -> abi::Status;
+pub(crate) type Make = unsafe extern "C" fn(*mut c_void, u32) -> *mut c_void;
+pub(crate) type Free = unsafe extern "C" fn(*mut c_void);
+
+/// Facts that all instances of a node share.
 pub(crate) struct Facts {
     /// The number of the plugin.
     pub plugin: usize,
@@ -25,14 +30,16 @@ pub(crate) struct Facts {
     /// How packets go on if it fails.
     pub pass: Option<u16>,
     pub channels: Channels,
+    /// The daemon's functions.
+    pub host: &'static Host,
 }
 
-/// What instances are made of.
+/// Everything that instances are made of.
 pub(crate) struct Seeds {
     pub user: *mut c_void,
     pub make: Option<Make>,
     pub free: Option<Free>,
-    /// What was published last, for instances made later.
+    /// The value published last, for instances made later.
     pub published: Rc<RefCell<Option<Arc<Published>>>>,
 }
 
@@ -182,7 +189,7 @@ impl Node for PluginNode {
             next: columns.next,
         };
         let context = abi::Context {
-            host: &crate::calls::HOST,
+            host: self.facts.host,
             now: cx.now,
             worker: cx.worker as u32,
             counter_sets: self.counters.sets.len() as u32,

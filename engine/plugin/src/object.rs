@@ -1,8 +1,8 @@
 //! A plugin's kinds of config objects.
 #![allow(unsafe_code)]
 
-use crate::calls::Side;
 use crate::calls::answer::{AnswerData, ObjectData};
+use crate::calls::side::Side;
 use crate::value::Texts;
 use quiver_control::cli::ArgumentKind;
 use quiver_control::object::described::{DescribedField, DescribedKind, Occurrence, Values};

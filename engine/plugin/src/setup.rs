@@ -1,17 +1,24 @@
-//! What a plugin asks for while its `setup` runs: a draft, taken over as a whole when it has returned, or not at all.
+//! The draft of a plugin's registrations while its `setup` runs. When `setup` has returned it is taken over as a whole,
+//! or not at all.
 
 #![allow(unsafe_code)]
 
-use crate::calls::HOST;
+use crate::channels::Channels;
 use crate::error::LoadError;
 use crate::library::Table;
-use crate::node::{Facts, PluginNode, Seeds};
-use crate::{Channels, Counted, Event, Message, Names, Placed, Plugins, command, object};
+use crate::message::{Event, Message};
+use crate::names::Names;
+use crate::node::{Describe, Facts, PluginNode, Process, Seeds};
+use crate::plugins::{Counted, Placed, Plugins};
+use crate::{command, object};
 use quiver_control::Control;
 use quiver_control::object::described::DescribedKind;
 use quiver_engine::graph::FeatureArcSpec;
-use quiver_engine::{ArcSpec, Blueprint, Counter, Dataplane, FeatureSpec, GraphError, NodeHandle, NodeSpec, To};
+use quiver_engine::{
+    ArcSpec, Blueprint, Counter, Dataplane, FeatureSpec, GraphError, MetadataKeys, NodeHandle, NodeSpec, To,
+};
 use quiver_plugin_abi as abi;
+use quiver_plugin_abi::Host;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,22 +31,12 @@ pub(crate) struct DraftNode {
     /// With [`FAILED_ARC`] as the last one.
     pub arcs: Vec<ArcSpec>,
     pub stands_for: Option<&'static str>,
-    pub process: abi_functions::Process,
+    pub process: Process,
     pub seeds: Seeds,
-    pub describe: Option<crate::node::Describe>,
+    pub describe: Option<Describe>,
 }
 
-/// The types of a node's functions.
-pub(crate) mod abi_functions {
-    use super::abi::{Context, Frame, Status};
-    use std::ffi::c_void;
-
-    pub type Process = unsafe extern "C" fn(*mut c_void, *mut Context, *mut Frame) -> Status;
-    pub type Make = unsafe extern "C" fn(*mut c_void, u32) -> *mut c_void;
-    pub type Free = unsafe extern "C" fn(*mut c_void);
-}
-
-/// What was taken over.
+/// Registrations that were taken over.
 pub(crate) struct Taken {
     pub nodes: Vec<Placed>,
     pub counters: Vec<Counted>,
@@ -54,6 +51,8 @@ pub(crate) struct Draft {
     pub feature_arcs: Vec<FeatureArcSpec>,
     pub features: Vec<FeatureSpec>,
     pub counters: Vec<Counted>,
+    /// The keys of what is kept with packets: those that there are, and behind them the plugin's.
+    pub metadata: MetadataKeys,
     pub kinds: Vec<object::DraftKind>,
     pub commands: Vec<command::DraftCommand>,
     pub messages: Vec<Message>,
@@ -65,13 +64,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub fn new(names: Rc<Names>, workers: usize) -> Draft {
+    pub fn new(names: Rc<Names>, workers: usize, metadata: MetadataKeys) -> Draft {
         Draft {
             names,
             nodes: vec![],
             feature_arcs: vec![],
             features: vec![],
             counters: vec![],
+            metadata,
             kinds: vec![],
             commands: vec![],
             messages: vec![],
@@ -81,23 +81,24 @@ impl Draft {
         }
     }
 
-    /// Lets the plugin say what it brings.
-    pub fn fill(&mut self, table: &Table) {
+    /// Lets the plugin say what it brings, by the daemon's functions.
+    pub fn fill(&mut self, table: &Table, host: &'static Host) {
         let setup = std::ptr::from_mut(self).cast::<abi::Setup>();
         // SAFETY: the plugin's function, on the control thread; nobody else uses the draft meanwhile.
-        let status = unsafe { (table.setup)(&HOST, setup) };
+        let status = unsafe { (table.setup)(host, setup) };
         if status != abi::OK && self.problems.is_empty() {
             self.problems.push(format!("its `setup` returned status {status}"));
         }
     }
 
-    /// Takes everything over. `plugin` is the number that the plugin will have.
+    /// Takes everything over. `plugin` is the number that the plugin will have; its nodes get the channels, and the daemon's
+    /// functions.
     pub fn commit(
         self,
         control: &Control,
         plugin: usize,
         table: &Table,
-        channels: Channels,
+        with: (Channels, &'static Host),
     ) -> Result<Taken, LoadError> {
         let name = table.name.as_str();
         let refused = |what: String| LoadError::Refused { name: name.to_owned(), what };
@@ -133,12 +134,16 @@ impl Draft {
             arcs.into_iter().try_for_each(|arc| graph.feature_arc(arc))?;
             let mut placed = vec![];
             for (number, node) in nodes.into_iter().enumerate() {
-                placed.push(node.place(graph, plugin, number, &shared, &channels)?);
+                placed.push(node.place(graph, plugin, number, &shared, &with)?);
             }
             features.into_iter().try_for_each(|feature| graph.feature(feature))?;
             Ok(placed)
         });
         let placed = placed.map_err(|error| LoadError::Graph { name: name.to_owned(), error })?;
+        for name in self.metadata.names() {
+            let key = control.room_mut::<Dataplane>().shared_metadata(name);
+            key.map_err(|error| refused(error.to_string()))?;
+        }
         for (_, kind) in kinds {
             // It was looked for above.
             control.objects().describe(kind).map_err(|error| refused(error.to_string()))?;
@@ -163,7 +168,7 @@ impl DraftNode {
         plugin: usize,
         number: usize,
         counters: &Rc<Vec<Counted>>,
-        channels: &Channels,
+        (channels, host): &(Channels, &'static Host),
     ) -> Result<Placed, GraphError> {
         let onwards = |arc: &ArcSpec| matches!(arc.to, To::NextFeature | To::Node(_) | To::Features(_));
         let pass = self.arcs.iter().position(onwards).map(|arc| arc as u16);
@@ -175,6 +180,7 @@ impl DraftNode {
             arcs: arcs.len() as u16 - 1,
             pass,
             channels: channels.clone(),
+            host,
         });
         let (seeds, counters) = (self.seeds, counters.clone());
         let published = seeds.published.clone();
@@ -202,6 +208,7 @@ pub(crate) fn counted(name: String, help: String, length: u32, workers: usize) -
 
 impl Plugins {
     pub(crate) fn draft(&self, control: &Control) -> Draft {
-        Draft::new(self.names.clone(), control.room::<Dataplane>().settings().workers)
+        let dataplane = control.room::<Dataplane>();
+        Draft::new(self.names.clone(), dataplane.settings().workers, dataplane.metadata_keys().clone())
     }
 }

@@ -1,7 +1,8 @@
 //! Values on their way to a plugin and back.
 #![allow(unsafe_code)]
 
-use crate::{InterfaceNames, Plugins, foreign};
+use crate::foreign;
+use crate::interfaces::InterfaceNames;
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell};
 use quiver_plugin_abi as abi;
@@ -39,7 +40,7 @@ pub(crate) fn to_plugin(control: Option<&Control>, kind: &ArgumentKind, value: &
         }
         _ if kind.space().is_some() => {
             if kind.space() == Some(InterfaceNames::SPACE) {
-                let number = |control: &Control| (control.room::<Plugins>().interfaces.number)(control, &text);
+                let number = |control: &Control| (control.room::<InterfaceNames>().number)(control, &text);
                 crossing.number = control.and_then(number).unwrap_or(u32::MAX).into();
             }
             abi::VALUE_REFERENCE
@@ -104,7 +105,7 @@ pub(crate) unsafe fn cell(control: Option<&Control>, value: &abi::Value) -> Cell
         (abi::VALUE_NUMBER, _) => value.number.into(),
         (abi::VALUE_BOOL, _) => (value.number != 0).into(),
         (abi::VALUE_INTERFACE, Some(control)) => {
-            let name = control.room::<Plugins>().interfaces.name;
+            let name = control.room::<InterfaceNames>().name;
             u32::try_from(value.number).map_or_else(|_| Cell::empty(), |number| name(control, number).into())
         }
         // SAFETY: by the caller.

@@ -1,8 +1,6 @@
-//! What is counted in. One thread writes a counter, any number reads it.
+//! Cells of counters. One thread writes a counter, any number of threads read it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use crate::memory::Block;
 
 /// One counter, written by one thread only: plain loads and stores do, no locked instruction.
 #[derive(Default, Debug)]
@@ -51,49 +49,16 @@ impl Pair {
     }
 }
 
-/// What a vector of the segment consists of: a [`Counter`] or a [`Pair`]. All of its bytes are counters, and zeros are
-/// counters that have counted nothing.
-pub trait Cell: sealed::Sealed + Default + Send + Sync + 'static {
+/// A type that consists of counters only; zero bytes are counters with a count of zero.
+pub trait Words: sealed::Sealed + Default + Send + Sync + 'static {
     /// Its words of eight bytes.
     const WORDS: usize = size_of::<Self>() / 8;
-    /// Sets it to zero. Counts that its thread adds at the same moment may be lost.
-    fn clear(&self);
-    /// The rows of a vector, whatever they consist of.
-    #[doc(hidden)]
-    fn rows(blocks: Vec<Block<Self>>) -> Rows;
 }
-
-impl Cell for Counter {
-    fn clear(&self) {
-        self.set(0);
-    }
-    fn rows(blocks: Vec<Block<Counter>>) -> Rows {
-        Rows::Simple(blocks)
-    }
-}
-
-impl Cell for Pair {
-    fn clear(&self) {
-        self.packets.set(0);
-        self.bytes.set(0);
-    }
-    fn rows(blocks: Vec<Block<Pair>>) -> Rows {
-        Rows::Combined(blocks)
-    }
-}
-
-/// The rows of a vector, one for each thread.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Rows {
-    /// Of counters.
-    Simple(Vec<Block<Counter>>),
-    /// Of pairs.
-    Combined(Vec<Block<Pair>>),
-}
+impl Words for Counter {}
+impl Words for Pair {}
 
 mod sealed {
-    /// Nobody else can say of a type that it consists of counters: `memory` relies on that.
+    /// Seals [`super::Words`]: `memory` relies on its types consisting of counters.
     pub trait Sealed {}
     impl Sealed for super::Counter {}
     impl Sealed for super::Pair {}
@@ -115,7 +80,5 @@ mod tests {
         pair.packets.set(u64::MAX);
         pair.add(2, 0);
         assert_eq!(pair.packets.get(), 1, "the field wraps, as every counter of 64 bits does");
-        pair.clear();
-        assert_eq!((pair.packets.get(), pair.bytes.get()), (0, 0));
     }
 }

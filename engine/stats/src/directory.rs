@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cell::{Cell, Rows};
 use crate::layout::{self, ENTRY_NAME, ENTRY_VALUE, ENTRY_WORDS, EntryType, NAME_BYTES};
 use crate::memory::{Block, Memory, PAGE};
+use crate::rows::{Cell, Rows};
 use crate::space::Space;
 
 /// An entry, wherever in the directory it is. The number of one that was removed is given to another one.
@@ -115,6 +115,10 @@ impl Directory {
     }
     fn place(&self, id: EntryId) -> Option<usize> {
         self.places.get(id.0 as usize).filter(|place| **place != NOWHERE).map(|place| *place as usize)
+    }
+    /// The entry of a name.
+    pub fn named(&self, name: &str) -> Option<&Entry> {
+        self.get(*self.names.get(name)?)
     }
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
         self.entries.get(self.place(id)?)

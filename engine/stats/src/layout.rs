@@ -28,7 +28,7 @@ pub const ENTRY_NAME: usize = 2;
 /// Bytes of a name at most, its NUL included.
 pub const NAME_BYTES: usize = 128;
 
-/// What an entry is.
+/// Type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EntryType {

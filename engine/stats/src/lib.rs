@@ -5,7 +5,7 @@
 //! names, gauges, names of interfaces.
 //!
 //! - [`cell`]: what is counted in: a [`Counter`], or a [`Pair`] of them.
-//! - [`memory`]: the memory file, and [`Block`]s of counters in it that never move.
+//! - [`memory`]: the memory file, and [`Block`]s of counters in it that never move; [`rows`]: those of a vector.
 //! - [`layout`]: where which word lies.
 //! - `space`: which words are free.
 //! - `directory`: the entries, as they are written for clients.
@@ -15,9 +15,11 @@ pub mod cell;
 mod directory;
 pub mod layout;
 pub mod memory;
+pub mod rows;
 pub mod segment;
 mod space;
 
-pub use cell::{Cell, Counter, Pair};
+pub use cell::{Counter, Pair};
 pub use memory::Block;
+pub use rows::Cell;
 pub use segment::{Edit, Gauge, Names, Reading, Segment, Settings, Symlink, Target, Threads, Vector};

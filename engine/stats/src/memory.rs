@@ -12,7 +12,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::cell::{Cell, Counter, Pair};
+use crate::cell::{Counter, Pair, Words};
 
 const _: () = assert!(size_of::<Counter>() == 8 && align_of::<Counter>() == 8);
 const _: () = assert!(size_of::<Pair>() == 16 && align_of::<Pair>() == 8);
@@ -20,8 +20,8 @@ const _: () = assert!(size_of::<Pair>() == 16 && align_of::<Pair>() == 8);
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// A memory file and its mapping: words that are zero until somebody writes them. Pages that nobody has touched take no
-/// memory. Whoever else has the file can neither change what is in it nor its length.
+/// A memory file and its mapping, which begins as zeros. Pages that were never written take no memory. Other holders of
+/// the file can change neither its content nor its length.
 #[derive(Debug)]
 pub struct Memory {
     words: NonNull<AtomicU64>,
@@ -98,7 +98,7 @@ impl Drop for Memory {
 
 /// Counters that lie one behind the other, in a segment's memory or in memory of their own, and never move.
 #[derive(Debug)]
-pub struct Block<C: Cell> {
+pub struct Block<C: Words> {
     cells: NonNull<C>,
     len: usize,
     /// Keeps the cells where they are.
@@ -120,11 +120,11 @@ impl<C> Clone for Owner<C> {
 }
 
 // SAFETY: cells consist of atomic counters, and the owner that keeps them can be sent and shared.
-unsafe impl<C: Cell> Send for Block<C> {}
+unsafe impl<C: Words> Send for Block<C> {}
 // SAFETY: as above.
-unsafe impl<C: Cell> Sync for Block<C> {}
+unsafe impl<C: Words> Sync for Block<C> {}
 
-impl<C: Cell> Block<C> {
+impl<C: Words> Block<C> {
     /// Counters in memory of their own, which only this process sees.
     pub fn own(len: usize) -> Block<C> {
         let cells: Arc<[C]> = (0..len).map(|_| C::default()).collect();
@@ -135,7 +135,7 @@ impl<C: Cell> Block<C> {
     /// # Panics
     /// If the memory has fewer words.
     pub(crate) fn of(memory: &Arc<Memory>, word: usize, len: usize) -> Block<C> {
-        // Cells are counters and nothing else (`Cell` is sealed), as the words are.
+        // Cells are counters and nothing else (`Words` is sealed), as the words are.
         let words = &memory.words()[word..word + len * C::WORDS];
         Block { cells: NonNull::from(words).cast(), len, owner: Owner::Memory(memory.clone()) }
     }
@@ -146,13 +146,13 @@ impl<C: Cell> Block<C> {
     }
 }
 
-impl<C: Cell> Clone for Block<C> {
+impl<C: Words> Clone for Block<C> {
     fn clone(&self) -> Block<C> {
         Block { cells: self.cells, len: self.len, owner: self.owner.clone() }
     }
 }
 
-impl<C: Cell> Deref for Block<C> {
+impl<C: Words> Deref for Block<C> {
     type Target = [C];
     #[inline(always)]
     fn deref(&self) -> &[C] {
@@ -161,7 +161,7 @@ impl<C: Cell> Deref for Block<C> {
     }
 }
 
-impl<'b, C: Cell> IntoIterator for &'b Block<C> {
+impl<'b, C: Words> IntoIterator for &'b Block<C> {
     type Item = &'b C;
     type IntoIter = std::slice::Iter<'b, C>;
     fn into_iter(self) -> std::slice::Iter<'b, C> {

@@ -10,10 +10,11 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::fence;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::cell::{Cell, Counter, Pair, Rows};
+use crate::cell::{Counter, Pair};
 use crate::directory::{Directory, EntryId, Value};
 use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
+use crate::rows::{Cell, Rows};
 
 /// How the segment is made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +33,7 @@ impl Settings {
     }
 }
 
-/// Whose rows a vector has: as clients expect it, thread 0 is the main thread, and workers follow.
+/// The threads that have a row in each vector. Clients expect thread 0 to be the main thread, followed by workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     /// Whether there is a main thread that forwards nothing; if not, the first worker is thread 0.
@@ -98,7 +99,7 @@ impl Segment {
     pub fn set_boot_time(&self, seconds: u64) {
         self.set(&self.0.times[2], seconds);
     }
-    /// Whose rows a vector has.
+    /// The threads that have a row in each vector.
     pub fn threads(&self) -> Threads {
         self.0.threads
     }
@@ -134,28 +135,39 @@ impl Segment {
     }
     /// Calls `each` with every entry and what it says now, in the order in which they were added, or nearly so.
     pub fn read(&self, mut each: impl FnMut(&str, Reading)) {
-        let directory = self.lock();
-        for entry in &directory.entries {
-            let reading = match &entry.value {
-                Value::Number { kind: EntryType::Gauge, value } => Reading::Gauge(*value),
-                Value::Number { value, .. } => Reading::Scalar(*value),
-                Value::Counters { rows: Rows::Simple(rows), shown, .. } => Reading::Simple(cut(rows, *shown)),
-                Value::Counters { rows: Rows::Combined(rows), shown, .. } => Reading::Combined(cut(rows, *shown)),
-                Value::Names { texts, .. } => {
-                    Reading::Names(texts.iter().map(|text| text.as_ref().map(|text| text.text.as_str())).collect())
-                }
-                Value::Symlink { to, column } => {
-                    let to = directory.get(*to);
-                    let sum = to.map_or(0, |entry| sum(&entry.value, *column));
-                    Reading::Symlink { to: to.map_or("", |entry| &entry.name), column: *column, sum }
-                }
-            };
-            each(&entry.name, reading);
+        for name in self.names(0, usize::MAX) {
+            self.read_one(&name, |reading| each(&name, reading));
         }
+    }
+    /// The names of so many entries from a place on. One that is removed changes the places of others.
+    pub fn names(&self, first: usize, count: usize) -> Vec<Arc<str>> {
+        let directory = self.lock();
+        directory.entries.iter().skip(first).take(count).map(|entry| entry.name.clone()).collect()
+    }
+    /// Reads the entry of this name by `look`; none if there is no such entry. Changes of the directory wait for `look`, and
+    /// control makes them.
+    pub fn read_one<T>(&self, name: &str, look: impl FnOnce(Reading) -> T) -> Option<T> {
+        let directory = self.lock();
+        let entry = directory.named(name)?;
+        let reading = match &entry.value {
+            Value::Number { kind: EntryType::Gauge, value } => Reading::Gauge(*value),
+            Value::Number { value, .. } => Reading::Scalar(*value),
+            Value::Counters { rows: Rows::Simple(rows), shown, .. } => Reading::Simple(cut(rows, *shown)),
+            Value::Counters { rows: Rows::Combined(rows), shown, .. } => Reading::Combined(cut(rows, *shown)),
+            Value::Names { texts, .. } => {
+                Reading::Names(texts.iter().map(|text| text.as_ref().map(|text| text.text.as_str())).collect())
+            }
+            Value::Symlink { to, column } => {
+                let to = directory.get(*to);
+                let sum = to.map_or(0, |entry| sum(&entry.value, *column));
+                Reading::Symlink { to: to.map_or("", |entry| &entry.name), column: *column, sum }
+            }
+        };
+        Some(look(reading))
     }
 }
 
-/// What all threads counted at an index; packets, if there are bytes, too.
+/// Sum over all threads at an index; of pairs the packets.
 fn sum(value: &Value, index: u32) -> u64 {
     let index = index as usize;
     match value {
@@ -173,7 +185,7 @@ fn cut<C: Cell>(rows: &[Block<C>], shown: usize) -> Vec<&[C]> {
     rows.iter().map(|row| &row[..shown.min(row.len())]).collect()
 }
 
-/// What an entry says.
+/// Value of an entry.
 #[derive(Debug)]
 pub enum Reading<'s> {
     /// A number that only rises, or a moment.
@@ -192,7 +204,7 @@ pub enum Reading<'s> {
         to: &'s str,
         /// The index.
         column: u32,
-        /// What all threads counted there; packets, if there are bytes, too.
+        /// Sum over all threads there; of pairs the packets.
         sum: u64,
     },
 }
@@ -224,7 +236,7 @@ pub struct Names(Option<EntryId>);
 #[derive(Debug)]
 pub struct Symlink(Option<EntryId>);
 
-/// What a symlink can lead to.
+/// Target of a symlink.
 #[derive(Clone, Copy, Debug)]
 pub struct Target(Option<EntryId>);
 
@@ -287,7 +299,7 @@ impl<C: Cell> Vector<C> {
     pub fn rows(&self) -> &[Block<C>] {
         &self.rows
     }
-    /// What symlinks lead to.
+    /// Target for symlinks to this vector.
     pub fn target(&self) -> Target {
         Target(self.id)
     }

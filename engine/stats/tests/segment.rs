@@ -9,7 +9,7 @@ use quiver_stats::{Counter, Pair, Segment, Settings, Threads};
 
 const THREADS: Threads = Threads { main: true, workers: 2 };
 
-/// What a client sees behind the three entries that every segment has.
+/// Entries that a client sees behind the three that every segment has.
 fn listed(client: &Client) -> Vec<(String, Seen)> {
     let mut seen = client.read().expect("nobody changes anything");
     let first: Vec<String> = seen.drain(..3).map(|(name, _)| name).collect();

@@ -1,35 +1,13 @@
-//! What an exact-match table costs: `cargo run --release -p quiver-table --example exact_rates`.
+//! Cost of an exact-match table: `cargo run --release -p quiver-table --example exact_rates`.
 //!
 //! Keys are neighbouring MAC addresses in one bridge domain, looked up in random order. Ticks are of the time
 //! stamp counter; a figure is the median of 576 short windows with the least beside it. It asserts nothing.
-#![allow(unsafe_code)]
+mod windows;
+
 use fastrand::Rng;
 use quiver_table::{Domain, ExactWriter};
-use std::hint::black_box;
 use std::time::Instant;
-
-const PROBES: usize = 1 << 20;
-/// Short enough that some windows are not disturbed.
-const WINDOW: usize = 1 << 14;
-
-fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the counter.
-    return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    return std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-}
-
-fn windows(probes: &[u64], mut window: impl FnMut(&[u64]) -> u64) -> (f64, f64) {
-    let mut results = Vec::new();
-    for part in probes.chunks_exact(WINDOW).cycle().take(9 * probes.len() / WINDOW) {
-        let start = ticks();
-        black_box(window(part));
-        results.push((ticks() - start) as f64 / WINDOW as f64);
-    }
-    results.sort_by(f64::total_cmp);
-    (results[results.len() / 2], results[0])
-}
+use windows::{PROBES, windows};
 
 fn measure(entries: u64) {
     let key = |i: u64| 1 << 48 | (0x0242_0a00_0000 + i);

@@ -1,24 +1,13 @@
-//! What a forwarding table costs: `cargo run --release -p quiver-table --example lpm_rates [ROUTES]`.
+//! Cost of a forwarding table: `cargo run --release -p quiver-table --example lpm_rates [ROUTES]`.
 //!
 //! Ticks are of the time stamp counter; a figure is the median of 576 short windows of lookups of random addresses
 //! inside routes, with the least beside it. It measures and asserts nothing.
-#![allow(unsafe_code)]
+mod windows;
+
 use fastrand::Rng;
 use quiver_table::{Domain, LpmConfig, LpmView, LpmWriter};
-use std::hint::black_box;
 use std::time::Instant;
-
-const PROBES: usize = 1 << 20;
-/// Short enough that some windows are not disturbed.
-const WINDOW: usize = 1 << 14;
-
-fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the counter.
-    return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    return std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-}
+use windows::{PROBES, windows};
 
 /// How many of a thousand routes have a length, roughly as in the Internet's table of 2025.
 const BGP: [(u8, u32); 12] = [
@@ -65,18 +54,6 @@ fn resident_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) / 1024
-}
-
-/// The least and the median, in ticks per lookup.
-fn windows(probes: &[u32], mut window: impl FnMut(&[u32]) -> u32) -> (f64, f64) {
-    let mut results = Vec::new();
-    for part in probes.chunks_exact(WINDOW).cycle().take(9 * probes.len() / WINDOW) {
-        let start = ticks();
-        black_box(window(part));
-        results.push((ticks() - start) as f64 / WINDOW as f64);
-    }
-    results.sort_by(f64::total_cmp);
-    (results[0], results[results.len() / 2])
 }
 
 fn each_sixteen(view: LpmView, probes: &[u32], ahead: usize, fetch: impl Fn(&LpmView, u32)) -> u32 {
@@ -146,7 +123,7 @@ fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
     let remove = start.elapsed().as_nanos() as f64 / routes.len() as f64;
     let bytes = resident as f64 * 1048576.0 / count as f64;
     print!("{name:<14} {count:>8} {insert:>7.0} {remove:>7.0} {resident:>6} {bytes:>8.0}");
-    for (least, median) in [one, each, ahead, root, both] {
+    for (median, least) in [one, each, ahead, root, both] {
         print!("  {median:>5.1} {least:>5.1}");
     }
     println!();

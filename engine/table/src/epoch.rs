@@ -54,7 +54,21 @@ struct Shared {
 #[derive(Clone)]
 pub struct Domain(Arc<Shared>);
 
+/// Reclaims a domain's memory when it is dropped: after the last reader, and after the rooms that retired it.
+pub struct ReclaimOnDrop(Domain);
+
+impl Drop for ReclaimOnDrop {
+    fn drop(&mut self) {
+        while self.0.reclaim() > 0 {}
+    }
+}
+
 impl Domain {
+    /// A guard that reclaims the domain's memory when it is dropped.
+    pub fn reclaim_on_drop(&self) -> ReclaimOnDrop {
+        ReclaimOnDrop(self.clone())
+    }
+
     /// A domain without readers.
     #[expect(clippy::new_without_default, reason = "each call makes a different identity, not a default value")]
     pub fn new() -> Domain {
@@ -111,9 +125,16 @@ impl Domain {
         freed
     }
 
+    /// Plants a bug for a simulation to find: reclamation skips the grace period.
     #[cfg(feature = "simulation")]
-    pub(crate) fn account(&self) -> &Account {
-        &self.0.account
+    pub fn plant_skipped_grace_period(&self) {
+        self.0.account.be_hasty();
+    }
+
+    /// Takes what was found wrong: memory freed while a reader could still refer to it. It was not really freed.
+    #[cfg(feature = "simulation")]
+    pub fn findings(&self) -> Vec<String> {
+        self.0.account.take_findings()
     }
 
     /// The epoch of the online reader that is furthest behind.

@@ -18,23 +18,12 @@ use std::sync::atomic::Ordering;
 
 mod growth;
 mod line;
+mod slots;
 mod writer;
 
-pub use line::{Entry, Keys64, Keys128, Line, Row};
-use writer::Place;
+use line::PASSED;
+pub use line::{Entry, Keys64, Keys128, Line, Row, STILL};
 pub use writer::{ExactError, ExactWriter};
-
-/// Entries per bucket.
-const SLOTS: usize = 3;
-
-/// In [`Line::passed`], a bit for each slot: its entry was removed, and the slot waits until no reader can be looking at
-/// it. Only the writer asks.
-const WAITING: u32 = 1 << 29;
-/// The rest of [`Line::passed`].
-const PASSED: u32 = WAITING - 1;
-
-/// A stamp that is never stored: of readers that only want to know.
-pub const STILL: u32 = u32::MAX;
 
 /// The buckets of one size; a power of two of them.
 struct Buckets<L: Line> {
@@ -116,13 +105,6 @@ impl<'g, L: Line> ExactView<'g, L> {
     #[inline(always)]
     pub fn prefetch(&self, key: L::Key) {
         prefetch(self.buckets.as_ptr().wrapping_add(self.home(key)));
-    }
-
-    /// Where an entry lies, for the writer.
-    fn place(&self, key: L::Key) -> Option<Place> {
-        let (found, slot) = self.locate(key)?;
-        let bytes = std::ptr::from_ref(found).addr() - self.buckets.as_ptr().addr();
-        Some(Place { bucket: bytes / size_of::<L>(), slot })
     }
 
     #[inline(always)]

@@ -2,7 +2,8 @@
 //!
 //! - [`epoch`]: when may memory be freed that a worker might still be reading (QSBR).
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
-//! - [`lpm`], [`lpm6`]: longest prefix match for IPv4 and IPv6; [`routes`]: their control side, the ordered set of routes.
+//! - [`lpm`], [`lpm6`]: longest prefix match for IPv4 and IPv6, with one writer, [`TrieWriter`], for both.
+//! - [`address`]: addresses of either family; [`routes`]: an ordered set of routes, the control side of a table.
 //! - [`prefixes`]: a map of prefixes, near those that they belong with.
 //! - [`hash`]: exact match, for MAC addresses and hosts.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
@@ -12,7 +13,9 @@
 //! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
 mod memory;
 mod sync;
+mod trie;
 
+pub mod address;
 pub mod epoch;
 pub mod hash;
 pub mod lpm;
@@ -26,16 +29,18 @@ pub mod simulation;
 pub mod snapshot;
 pub mod spsc;
 
-pub use epoch::{Domain, Guard, Reader};
+pub use address::Address;
+pub use epoch::{Domain, Guard, Reader, ReclaimOnDrop};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, Keys64, Keys128, STILL};
-pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
-pub use lpm6::{Lpm6, Lpm6Config, Lpm6View, Lpm6Writer};
+pub use lpm::{Lpm, LpmView, LpmWriter};
+pub use lpm6::{Lpm6, Lpm6View, Lpm6Writer};
 pub use memory::in_huge_pages;
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;
 pub use shared::SharedMap;
 pub use snapshot::{Publisher, Snapshot};
+pub use trie::{LpmConfig, LpmError, Trie, TrieWriter};
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

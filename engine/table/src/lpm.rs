@@ -4,7 +4,7 @@
 //! a block of 256 words for the last eight bits. A leaf is whatever the owner makes of 31 bits: the id of a
 //! next-hop group, say. Zero means no route; then the default route applies, which is kept apart, so that
 //! its coming and going does not touch 16 million words. For further VRFs, which have few routes,
-//! [`LpmConfig::small`] has a root of 2¹⁶ words and two levels of blocks behind the same interface.
+//! [`crate::LpmConfig::small`] has a root of 2¹⁶ words and two levels of blocks behind the same interface.
 //!
 //! Every word changes by one store: a reader finds the leaf from before a change or the one from after it,
 //! for each address by itself. A block that falls out of use is given out again only after a grace period.
@@ -14,90 +14,33 @@
 //! the lookup acquires what the writer did before.
 #![allow(unsafe_code)]
 use crate::epoch::Guard;
-use crate::memory::{Cells, prefetch};
+use crate::memory::prefetch;
+use crate::trie::{BLOCK, Shared, TrieWriter, Words};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(crate) mod blocks;
-mod error;
-pub(crate) mod root;
-mod shared;
-mod writer;
+mod levels;
 
-pub use error::LpmError;
-pub(crate) use shared::Shared;
-pub use writer::LpmWriter;
+/// The writer of a table for IPv4.
+pub type LpmWriter = TrieWriter<Table>;
 
-/// Set in a word that is the number of a block.
-pub(crate) const BLOCK: u32 = 1 << 31;
-
-/// What so many routes at most need is near by: the words of the root, and what they lead to.
-pub(crate) const NEAR: usize = 1 << 10;
-
-/// The shape and the limit of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct LpmConfig {
-    /// How many leading bits index the root: 24 or 16.
-    root_bits: u8,
-    blocks_max: u32,
-}
-
-impl LpmConfig {
-    /// For a table of many routes: at most two loads, and 64 MB for the root, of which only what routes touch
-    /// becomes real. Room for 2²¹ blocks.
-    pub const fn large() -> LpmConfig {
-        LpmConfig { root_bits: 24, blocks_max: 1 << 21 }
-    }
-
-    /// For a table of few routes: at most three loads, 256 KB for the root. Room for 2¹⁶ blocks.
-    pub const fn small() -> LpmConfig {
-        LpmConfig { root_bits: 16, blocks_max: 1 << 16 }
-    }
-
-    /// Sets the limit on blocks of 1 KB. A block is for a /24 that has longer routes inside, and in a small
-    /// table also for a /16 with routes longer than that; so more than 2²⁵ are never of use.
-    pub const fn with_blocks_max(self, blocks_max: u32) -> LpmConfig {
-        let blocks_max = if blocks_max > 1 << 25 { 1 << 25 } else { blocks_max };
-        LpmConfig { blocks_max, ..self }
-    }
-}
-
-struct Table {
-    root: Cells<AtomicU32>,
-    /// Block 0 is never given out: lookups that need no block read it and discard the result.
-    blocks: Arc<Cells<AtomicU32>>,
-    /// The leaf of 0.0.0.0/0, or zero.
-    default: AtomicU32,
-    /// Whether its routes are so many that what lookups read is in no near cache.
-    is_far: AtomicBool,
+/// The words of a table for IPv4.
+pub struct Table {
+    words: Words<AtomicU32>,
     /// How far to shift an address for its index in the root: 8 or 16.
     root_shift: u32,
 }
 
 impl Table {
-    fn new(config: LpmConfig) -> std::io::Result<Table> {
-        let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == 24);
-        let table = Table {
-            root: Cells::reserve(root_words, huge_pages)?,
-            blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?),
-            default: AtomicU32::new(0),
-            is_far: AtomicBool::new(false),
-            root_shift: 32 - u32::from(config.root_bits),
-        };
-        table.root.commit(root_words)?;
-        table.blocks.commit(256)?;
-        Ok(table)
-    }
-
     /// The caller sees to it that the table lives that long.
     #[inline(always)]
     fn view<'a>(&self) -> LpmView<'a> {
         LpmView {
-            root: self.root.start(),
-            blocks: self.blocks.start(),
-            default: self.default.load(Ordering::Acquire),
+            root: self.words.root.start(),
+            blocks: self.words.blocks.start(),
+            default: self.words.default.load(Ordering::Acquire),
             root_shift: self.root_shift,
             table: PhantomData,
         }
@@ -124,13 +67,13 @@ impl Lpm {
         self.view(guard).lookup(address)
     }
 
-    /// Whether routes are so many that what lookups read is far away, for whoever may look ahead.
+    /// Whether there are so many routes that lookups miss the cache, and prefetching pays.
     #[inline(always)]
     pub fn is_far(&self) -> bool {
-        self.0.table().is_far.load(Ordering::Relaxed)
+        self.0.table().words.is_far.load(Ordering::Relaxed)
     }
 
-    /// [`LpmView::prefetch_first`], for whoever fetches for one packet at a time.
+    /// [`LpmView::prefetch_first`], for one packet at a time.
     #[inline(always)]
     pub fn prefetch_first(&self, _: Guard<'_>, address: u32) {
         self.0.table().view().prefetch_first(address);

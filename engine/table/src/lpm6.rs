@@ -20,8 +20,8 @@
 #![allow(unsafe_code)]
 use crate::epoch::Guard;
 use crate::hash::{ExactTable, ExactView, Keys128};
-use crate::lpm::{BLOCK, Shared};
-use crate::memory::{Cells, prefetch};
+use crate::memory::prefetch;
+use crate::trie::{BLOCK, Shared, TrieWriter, Words};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -30,82 +30,28 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 mod change;
 mod node;
 mod shape;
-mod writer;
 
-pub use writer::Lpm6Writer;
+use shape::{BLOCK_CELLS, WORDS};
 
-/// Bits of an address that a node for few routes decides about.
-const STRIDE: u8 = 3;
-/// Cells of memory in a block, which is half a cache line.
-const BLOCK_CELLS: usize = 4;
-/// Where a node's words begin, in halves of cells: behind the key's four, and the shape.
-const WORDS: usize = 5;
+/// The writer of a table for IPv6.
+pub type Lpm6Writer = TrieWriter<Table>;
 
-/// The shape and the limit of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Lpm6Config {
-    /// How many leading bits index the root: 23 or 14, so that a multiple of three is left.
-    root_bits: u8,
-    blocks_max: u32,
-}
-
-impl Lpm6Config {
-    /// For a table of many routes: 32 MB for the root, of which only what routes touch becomes real, and 1 GB for nodes.
-    pub const fn large() -> Lpm6Config {
-        Lpm6Config { root_bits: 23, blocks_max: 1 << 25 }
-    }
-
-    /// For a table of few routes: at most 64 KB for the root, and 8 MB for nodes.
-    pub const fn small() -> Lpm6Config {
-        Lpm6Config { root_bits: 14, blocks_max: 1 << 18 }
-    }
-
-    /// Sets the limit on blocks of 32 bytes. A route that is alone takes one, a node of eight words two, and one of 64 ten.
-    /// Pages of memory, of 2 MB or in a small table 4 KB, have nodes of one size each, and a table is full when none is left for
-    /// a size. More than 2³⁰ blocks are never given.
-    pub const fn with_blocks_max(self, blocks_max: u32) -> Lpm6Config {
-        let blocks_max = if blocks_max > 1 << 30 { 1 << 30 } else { blocks_max };
-        Lpm6Config { blocks_max, ..self }
-    }
-}
-
-struct Table {
-    root: Cells<AtomicU32>,
-    /// Nodes. Block 0 is never given out: lookups that need no node read it and discard the result.
-    blocks: Arc<Cells<AtomicU64>>,
-    /// The leaf of ::/0, or zero.
-    default: AtomicU32,
-    /// Whether its routes are so many that what lookups read is in no near cache.
-    is_far: AtomicBool,
-    /// Whether so many of them are hosts that these are asked for first.
+/// The words of a table for IPv6.
+pub struct Table {
+    words: Words<AtomicU64>,
+    /// Whether so many routes are hosts that these are asked for first.
     hosts_first: AtomicBool,
     root_bits: u8,
 }
 
 impl Table {
-    fn new(config: Lpm6Config) -> std::io::Result<Table> {
-        let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == Lpm6Config::large().root_bits);
-        let table = Table {
-            root: Cells::reserve(root_words, huge_pages)?,
-            blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * BLOCK_CELLS, huge_pages)?),
-            default: AtomicU32::new(0),
-            is_far: AtomicBool::new(false),
-            hosts_first: AtomicBool::new(false),
-            root_bits: config.root_bits,
-        };
-        table.root.commit(root_words)?;
-        table.blocks.commit(BLOCK_CELLS)?;
-        table.blocks.slice(2, 1)[0].store(shape::NOTHING.into(), Ordering::Relaxed);
-        Ok(table)
-    }
-
     /// The table without its hosts. The caller sees to it that it lives that long.
     #[inline(always)]
     fn view<'a>(&self) -> Lpm6View<'a> {
         Lpm6View {
-            root: self.root.start(),
-            blocks: self.blocks.start(),
-            default: self.default.load(Ordering::Acquire),
+            root: self.words.root.start(),
+            blocks: self.words.blocks.start(),
+            default: self.words.default.load(Ordering::Acquire),
             root_shift: 64 - u32::from(self.root_bits),
             hosts: None,
             table: PhantomData,
@@ -138,13 +84,13 @@ impl Lpm6 {
         self.view(guard).lookup(address)
     }
 
-    /// Whether routes are so many that what lookups read is far away, for whoever may look ahead.
+    /// Whether there are so many routes that lookups miss the cache, and prefetching pays.
     #[inline(always)]
     pub fn is_far(&self) -> bool {
-        self.shared.table().is_far.load(Ordering::Relaxed)
+        self.shared.table().words.is_far.load(Ordering::Relaxed)
     }
 
-    /// [`Lpm6View::prefetch_first`], for whoever fetches for one packet at a time.
+    /// [`Lpm6View::prefetch_first`], for one packet at a time.
     #[inline(always)]
     pub fn prefetch_first(&self, guard: Guard<'_>, address: u128) {
         let table = self.shared.table();
@@ -236,7 +182,7 @@ impl Lpm6View<'_> {
         self.finish_each(words, addresses)
     }
 
-    /// The same where hosts come first. Out of line: whoever has that many looks ahead.
+    /// The same where hosts come first. Out of line: callers with that many routes prefetch.
     ///
     /// PERF: it takes a copy, for what a call may look at lies in memory ever after, and is loaded again for each lane.
     #[cold]
@@ -342,5 +288,39 @@ impl Open<'_> {
     fn below(&self, address: u128) -> u32 {
         let half = WORDS + shape::index(self.shape, self.first, || self.view.cell(self.at + 1), address);
         (self.view.cell(self.at + half / 2) >> (half % 2 * 32)) as u32
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::trie::NEAR;
+    use crate::{Domain, LpmConfig};
+
+    #[test]
+    fn many_hosts_are_found_at_once() {
+        let domain = Domain::new();
+        let reader = domain.register();
+        let mut writer = Lpm6Writer::new(&domain, LpmConfig::large()).expect("a table");
+        let lpm = writer.reader();
+        let host = |n: usize| (0x2001_0db8 << 96) | (1 + n as u128);
+        // What the first word for a host says: its leaf, or nothing if that is behind nodes.
+        let first = |n: usize| Some(lpm.view(reader.guard()).begin(host(n))).filter(|word| word & BLOCK == 0);
+        for n in 0..NEAR {
+            assert!(writer.insert(host(n), 128, 1 + n as u32).is_ok());
+        }
+        assert_eq!(first(5), None, "they are few");
+        assert!(writer.insert(host(NEAR), 128, 7).is_ok());
+        assert_eq!((first(5), first(NEAR), first(NEAR + 1)), (Some(6), Some(7), None));
+        assert_eq!((writer.replace(host(5), 128, 9), first(5)), (Some(6), Some(9)));
+        // Among four times as many other routes they are not worth the question.
+        for n in 0..3 * NEAR + 4 {
+            let is_few = first(5) == Some(9);
+            assert_eq!(is_few, n <= 3 * NEAR + 3, "at {n}");
+            assert!(writer.insert((n as u128) << 100, 28, 1).is_ok());
+        }
+        assert_eq!((first(5), writer.lookup(host(5))), (None, 9));
+        assert_eq!((writer.remove(0, 28), first(5)), (Some(1), Some(9)));
+        assert_eq!((writer.remove(host(NEAR), 128), first(5), writer.lookup(host(NEAR))), (Some(7), None, 0));
     }
 }

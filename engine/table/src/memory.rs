@@ -12,18 +12,18 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Where the system's pages are larger, what is given back in smaller ones stays.
 const SMALL_PAGE: usize = 4 << 10;
 
-/// What may begin as zero bytes, and is shared: atomics, and structures of nothing else.
+/// A type that is valid as zero bytes and is shared between threads: atomics, and structures of atomics.
 ///
 /// # Safety
 /// All-zero bytes are a valid value, and the type needs no drop. Its alignment is at most a page's.
-pub(crate) unsafe trait Cell: Send + Sync + 'static {}
+pub unsafe trait Cell: Send + Sync + 'static {}
 // SAFETY: an atomic has the layout of its integer.
 unsafe impl Cell for AtomicU32 {}
 // SAFETY: the same.
 unsafe impl Cell for AtomicU64 {}
 
 /// An array of cells that begin as zero.
-pub(crate) struct Cells<T: Cell> {
+pub struct Cells<T: Cell> {
     region: Region,
     /// Bytes that the system gives and takes at once.
     page: usize,
@@ -79,8 +79,8 @@ impl<T: Cell> Cells<T> {
         self.page
     }
 
-    /// Gives a page's memory back to the system. Its cells are there as before, and zero when they are next read: so
-    /// nobody may be reading them, or they are zero by now.
+    /// Gives a page's memory back to the system. Its cells stay valid, and are zero when they are next read. So no
+    /// reader may be using them, or they must be zero already.
     pub(crate) fn discard(&self, page: usize) {
         let from = page * self.page;
         assert!(from + self.page <= self.committed.load(Ordering::Relaxed), "only committed memory is given back");

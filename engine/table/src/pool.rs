@@ -163,14 +163,14 @@ impl<T> Slots<T> {
         self.len == 0
     }
 
-    /// What workers need of each object, to be published as a snapshot.
+    /// One row per object for workers, to be published as a snapshot.
     pub fn rows<R>(&self, row: impl Fn(&T) -> R) -> Rows<T, R> {
         let rows = self.slots.iter().map(|slot| slot.value.as_ref().map(|value| (slot.generation, row(value))));
         Rows { rows: rows.collect(), object: PhantomData }
     }
 }
 
-/// What workers know of the objects in [`Slots`], under the same ids.
+/// Rows of the objects in [`Slots`], under the same ids.
 pub struct Rows<T, R> {
     rows: Box<[Option<(u32, R)>]>,
     object: PhantomData<fn() -> T>,

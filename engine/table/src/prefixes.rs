@@ -3,9 +3,9 @@
 //! One tree of a million prefixes costs several cache misses at every step of a change. So when there are many, those of
 //! 16 bits and more lie in small trees, one for each of their first 16 bits. Few prefixes are one tree, and take no more
 //! memory than they must.
-use crate::routes::Address;
+use crate::address::Address;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 
 /// With so many prefixes the tree is split.
 const SPLIT: usize = 4096;
@@ -93,7 +93,15 @@ impl<A: Address, V> PrefixMap<A, V> {
 
     /// All of them in order: prefix, length, value.
     pub fn iter(&self) -> impl Iterator<Item = (A, u8, &V)> {
-        self.merge(self.rest.range(..), self.split.iter().flatten().flatten())
+        self.after(None)
+    }
+
+    /// Those behind a prefix in order, whether or not that is there itself; all of them without one.
+    pub fn after(&self, last: Option<(A, u8)>) -> impl Iterator<Item = (A, u8, &V)> {
+        let bounds = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let first = last.map_or(0, |(prefix, _)| prefix.leading(SHORT));
+        let split = self.split.iter().flat_map(move |split| &split[first..]);
+        self.merge(self.rest.range(bounds), split.flat_map(move |tree| tree.range(bounds)))
     }
 
     /// The last one in order up to this prefix. If prefixes are split: of those with at least [`SHORT`] bits that share
@@ -186,6 +194,9 @@ mod tests {
                     let inside = |(inner, longer): &(u32, u8)| *longer > length && inner.range(length).0 == prefix;
                     let longer: Vec<_> = map.longer(prefix, length).collect();
                     prop_assert_eq!(longer, tree.keys().copied().filter(inside).collect::<Vec<_>>());
+                    let after: Vec<_> = map.after(Some((prefix, length))).map(|(prefix, length, _)| (prefix, length)).collect();
+                    let behind = (Bound::Excluded((prefix, length)), Bound::Unbounded);
+                    prop_assert_eq!(after, tree.range(behind).map(|(key, _)| *key).collect::<Vec<_>>());
                 }
                 Ok(())
             };

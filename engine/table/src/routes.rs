@@ -2,79 +2,8 @@
 //!
 //! It answers what a forwarding table cannot: which route covers a prefix once another goes, and which parts
 //! of a prefix its more specific routes leave to it. For addresses of 32 bits, or 128.
+use crate::address::Address;
 use crate::prefixes::{PrefixMap, SHORT};
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-/// An address as a number.
-pub trait Address: Copy + Ord + std::fmt::Debug {
-    /// Its length in bits.
-    const BITS: u8;
-    /// The first and the last address of the prefix of this length around it.
-    fn range(self, length: u8) -> (Self, Self);
-    /// How many leading bits it shares with another.
-    fn common_bits(self, other: Self) -> u8;
-    /// The address after it, unless it is the last of all.
-    fn next(self) -> Option<Self>;
-    /// The address before it, unless it is the first of all.
-    fn previous(self) -> Option<Self>;
-    /// Its first so many bits, at most 32.
-    fn leading(self, bits: u8) -> usize;
-}
-
-macro_rules! address {
-    ($type:ty, $address:ty) => {
-        impl Address for $type {
-            const BITS: u8 = <$type>::BITS as u8;
-            #[inline]
-            fn range(self, length: u8) -> (Self, Self) {
-                let host = <$type>::MAX.checked_shr(length.into()).unwrap_or(0);
-                (self & !host, self | host)
-            }
-            #[inline]
-            fn common_bits(self, other: Self) -> u8 {
-                (self ^ other).leading_zeros() as u8
-            }
-            #[inline]
-            fn next(self) -> Option<Self> {
-                self.checked_add(1)
-            }
-            #[inline]
-            fn previous(self) -> Option<Self> {
-                self.checked_sub(1)
-            }
-            #[inline]
-            fn leading(self, bits: u8) -> usize {
-                self.checked_shr(<$type>::BITS - u32::from(bits)).unwrap_or(0) as usize
-            }
-        }
-        impl Address for $address {
-            const BITS: u8 = <$type>::BITS as u8;
-            #[inline]
-            fn range(self, length: u8) -> (Self, Self) {
-                let (first, last) = self.to_bits().range(length);
-                (first.into(), last.into())
-            }
-            #[inline]
-            fn common_bits(self, other: Self) -> u8 {
-                self.to_bits().common_bits(other.to_bits())
-            }
-            #[inline]
-            fn next(self) -> Option<Self> {
-                self.to_bits().next().map(Self::from)
-            }
-            #[inline]
-            fn previous(self) -> Option<Self> {
-                self.to_bits().previous().map(Self::from)
-            }
-            #[inline]
-            fn leading(self, bits: u8) -> usize {
-                self.to_bits().leading(bits)
-            }
-        }
-    };
-}
-address!(u32, Ipv4Addr);
-address!(u128, Ipv6Addr);
 
 /// Routes by prefix, and of equal prefixes the shorter first. Prefixes are given with zero host bits.
 #[derive(Debug)]

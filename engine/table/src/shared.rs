@@ -16,10 +16,10 @@ const FULL: usize = 4;
 /// The map.
 #[derive(Clone, Debug)]
 pub struct SharedMap<K, V> {
-    /// As many as a power of two, in whole pages.
+    /// A power of two, in whole pages.
     buckets: Paged<Arc<[(K, V)]>>,
     len: usize,
-    /// Nobody outside can choose keys that meet in one bucket.
+    /// Random key of the hash, so that clients cannot choose keys that collide.
     secret: RandomState,
 }
 

@@ -1,5 +1,5 @@
-//! What the feature `simulation` adds: places where a simulation lets other threads come between two steps, and an
-//! account of grace periods that does not count epochs. Without the feature all of it compiles to nothing.
+//! The feature `simulation`: seams where a simulation lets other threads run between two steps, and an account of grace
+//! periods that does not count epochs. Without the feature all of it compiles to nothing.
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,14 +26,14 @@ pub fn at_seams(hook: Option<fn(&'static str)>) {
     HOOK.set(hook);
 }
 
-/// Who reads since when, and what was taken out of reach when: the same rule as that of epochs, in other words.
+/// Start of each reading section and time of each retirement: the rule of the epochs, implemented differently.
 #[derive(Default)]
 pub(crate) struct Account {
     /// Ticks at every beginning of reading and at every retirement.
     clock: AtomicU64,
     readers: Mutex<Vec<Arc<Reading>>>,
     findings: Mutex<Vec<String>>,
-    /// The planted bug: reclamation waits for nobody.
+    /// The planted bug: reclamation does not wait for readers.
     #[cfg(feature = "simulation")]
     hasty: std::sync::atomic::AtomicBool,
 }
@@ -80,24 +80,21 @@ impl Account {
         }
         holder.is_none()
     }
+    /// Plants the bug.
+    #[cfg(feature = "simulation")]
+    pub fn be_hasty(&self) {
+        self.hasty.store(true, Ordering::Relaxed);
+    }
+    #[cfg(feature = "simulation")]
+    pub fn take_findings(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.findings))
+    }
     #[inline(always)]
     pub fn is_hasty(&self) -> bool {
         #[cfg(feature = "simulation")]
         return self.hasty.load(Ordering::Relaxed);
         #[cfg(not(feature = "simulation"))]
         false
-    }
-}
-
-#[cfg(feature = "simulation")]
-impl crate::Domain {
-    /// Plants a bug for the simulation to find: reclamation skips the grace period.
-    pub fn plant_skipped_grace_period(&self) {
-        self.account().hasty.store(true, Ordering::Relaxed);
-    }
-    /// Takes what was found wrong: memory freed while a reader could still refer to it. It was not really freed.
-    pub fn findings(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.account().findings))
     }
 }
 

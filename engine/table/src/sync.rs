@@ -21,7 +21,7 @@ impl<T> UnsafeCell<T> {
     pub fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
-    /// Access to the value; whoever dereferences the pointer answers for it.
+    /// Access to the value. A caller that dereferences the pointer is responsible for its use.
     #[inline(always)]
     pub fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
         access(self.0.get())

@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use quiver_control::cli::{CommandError, Output, Reply};
+use quiver_control::config::Scope;
+use quiver_control::object::StandIn;
 use quiver_control::transaction::{Terms, TransactionError};
 use quiver_control::{Control, Time};
 use quiver_engine::capture::{Capture, Captured, Point};
@@ -70,6 +72,8 @@ pub struct Setup {
     pub statistics: usize,
     /// Draws the order of control tasks.
     pub seed: u64,
+    /// Whether configurations are rehearsed before they run, as those of quiverd are.
+    pub rehearses: bool,
 }
 
 impl Default for Setup {
@@ -82,6 +86,7 @@ impl Default for Setup {
             share_buffers: false,
             statistics: 256 << 20,
             seed: 1,
+            rehearses: true,
         }
     }
 }
@@ -131,6 +136,22 @@ struct Threads {
     start: u64,
 }
 
+/// A control side with these rooms on which configurations are rehearsed.
+fn stand_in(
+    control: &Control,
+    settings: Settings,
+    register: fn(&Control) -> Result<(), String>,
+) -> Result<StandIn, String> {
+    let aside = control.aside();
+    aside.insert_room(Dataplane::new(settings).map_err(|error| error.to_string())?);
+    register(&aside)?;
+    // The last room, which is dropped after all that retire memory.
+    let leftovers = aside.room::<Dataplane>().domain().reclaim_on_drop();
+    aside.insert_room(leftovers);
+    aside.room_mut::<Dataplane>().start_unstaffed().map_err(|error| error.to_string())?;
+    Ok(StandIn { control: aside, tidy: |control| control.room::<Dataplane>().discard_letters() })
+}
+
 impl Daemon {
     /// A daemon with these rooms and no configuration, at time zero.
     pub fn new(rooms: Rooms, setup: Setup) -> Result<Daemon, DaemonError> {
@@ -152,6 +173,12 @@ impl Daemon {
         control.insert_room(dataplane);
         (rooms.register)(&control).map_err(DaemonError::Room)?;
         control.commands().check().map_err(DaemonError::Commands)?;
+        if setup.rehearses {
+            let register = rooms.register;
+            control.objects().rehearse_on(move |control| {
+                Box::pin(std::future::ready(stand_in(&control, settings.unstaffed(), register)))
+            });
+        }
         let workers = {
             let mut dataplane = control.room_mut::<Dataplane>();
             dataplane.start()?
@@ -245,7 +272,7 @@ impl Daemon {
     /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
     pub fn run(&mut self, line: &str) -> Result<Reply, CommandError> {
         let answer = Rc::new(RefCell::new(None));
-        let parts = Rc::new(RefCell::new(Vec::<String>::new()));
+        let parts = Rc::new(RefCell::new(Vec::<Reply>::new()));
         let output = Output::default();
         self.control.spawn("command", {
             let (control, line, output, answer) =
@@ -259,7 +286,7 @@ impl Daemon {
             let parts = parts.clone();
             async move {
                 while let Some(part) = output.next().await {
-                    parts.borrow_mut().push(part.text);
+                    parts.borrow_mut().push(part);
                 }
             }
         });
@@ -267,21 +294,34 @@ impl Daemon {
             return Err(CommandError::new(format!("nothing will ever end the command '{line}'")));
         };
         self.executor.run_ready();
-        let Reply { text, json } = reply?;
-        let texts: Vec<_> = parts.take().into_iter().chain([text]).filter(|text| !text.is_empty()).collect();
-        Ok(Reply { text: texts.join("\n"), json })
+        let mut whole = Reply::default();
+        for part in parts.take().into_iter().chain([reply?]) {
+            // Of what comes in parts that stand alone, the JSON of the last one counts.
+            if !whole.more {
+                whole.json = Default::default();
+            }
+            whole.append(part);
+        }
+        Ok(whole)
     }
 
-    /// Applies a configuration file, while the workers take their turns.
+    /// Applies a configuration file, which may be empty, while the workers take their turns.
     pub fn apply(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
-        self.transaction(async move { control.apply(&file, &text, Terms::default()).await })
+        let terms = Terms { allow_empty: true, ..Terms::default() };
+        self.transaction(async move { control.apply(&file, &text, terms).await })
     }
 
     /// Compares a configuration file with what runs.
     pub fn diff(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
-        self.transaction(async move { control.diff(&file, &text).await })
+        self.transaction(async move { control.diff(&file, &text, Scope::Whole).await })
+    }
+
+    /// Plans a configuration file.
+    pub fn plan(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
+        let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
+        self.transaction(async move { control.plan(&file, &text, Scope::Whole).await })
     }
 
     fn transaction(

@@ -8,6 +8,7 @@ pub mod levels;
 pub mod offloader;
 pub mod packet;
 pub mod pcap;
+mod program;
 pub mod traffic;
 pub mod trials;
 pub mod wire;

@@ -31,12 +31,15 @@ mod extension6;
 mod fragment6;
 mod icmp4;
 mod icmp6;
-mod ip;
+mod inside;
 mod ip4;
 mod ip6;
+mod layer;
 mod nd;
 mod nd_option;
 mod payload;
+mod place;
+mod pseudo_header;
 mod ra;
 mod tcp;
 mod text;
@@ -45,73 +48,26 @@ mod udp;
 pub use arp::Arp;
 pub use checksum::Checksum;
 pub use ethernet::{Ethernet, Vlan};
-pub use extension6::{Extension6, ExtensionKind};
+pub use extension6::Extension6;
 pub use fragment6::Fragment6;
 pub use icmp4::Icmp4;
 pub use icmp6::Icmp6;
 pub use ip4::Ip4;
 pub use ip6::Ip6;
+pub use layer::Layer;
 pub use nd::{Nd, NdSubject};
 pub use nd_option::NdOption;
 pub use payload::{Padding, Payload};
+pub use place::ExtensionKind;
 pub use ra::Ra;
 pub use tcp::Tcp;
-pub use text::PacketTextError;
+pub use text::{LAYERS, PacketTextError};
 pub use udp::Udp;
 
-use dissect::{Next, Place, Step};
-use ip::{Ends, pseudo_header};
-use quiver_wire::{EtherType, IpProtocol};
+use inside::Inside;
 use std::fmt;
 use std::str::FromStr;
 use text::Words;
-
-/// The words that layers begin with.
-pub const LAYERS: [&str; 19] = [
-    "eth", "dot1q", "dot1ad", "arp", "ip4", "icmp", "ip6", "hbh", "routing", "dstopt", "frag", "icmp6", "nd", "ra",
-    "udp", "tcp", "payload", "hex", "padding",
-];
-
-/// One layer of a packet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is documented at the type that it holds")]
-pub enum Layer {
-    Ethernet(Ethernet),
-    Vlan(Vlan),
-    Arp(Arp),
-    Ip4(Ip4),
-    Icmp4(Icmp4),
-    Ip6(Ip6),
-    Extension6(Extension6),
-    Fragment6(Fragment6),
-    Icmp6(Icmp6),
-    Nd(Nd),
-    Ra(Ra),
-    Udp(Udp),
-    Tcp(Tcp),
-    Payload(Payload),
-    Padding(Padding),
-}
-
-macro_rules! layers {
-    ($($layer:ident)+) => {
-        $(
-            impl From<$layer> for Layer {
-                fn from(layer: $layer) -> Layer {
-                    Layer::$layer(layer)
-                }
-            }
-        )+
-        impl fmt::Display for Layer {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Layer::$layer(layer) => fmt::Display::fmt(layer, f),)+
-                }
-            }
-        }
-    };
-}
-layers!(Ethernet Vlan Arp Ip4 Icmp4 Ip6 Extension6 Fragment6 Icmp6 Nd Ra Udp Tcp Payload Padding);
 
 /// A packet as layers, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,39 +82,12 @@ impl<L: Into<Layer>> From<L> for Packet {
     }
 }
 
-/// What a header has inside of it.
-struct Inside<'a> {
-    /// The bytes behind the header, padding left out.
-    bytes: &'a [u8],
-    /// The first layer there.
-    layer: Option<&'a Layer>,
-    /// Source and destination of the IP header outside, for the pseudo header.
-    ends: Option<Ends>,
-}
-
-impl Inside<'_> {
-    /// The ethertype as given, or that of the first layer, or one for experiments (IEEE 802, 9.2.2).
-    fn ethertype(&self, given: Option<EtherType>) -> EtherType {
-        given.or_else(|| ethernet::announcing(self.layer?)).unwrap_or(EtherType::new(0x88b5))
-    }
-
-    /// The protocol as given, or that of the first layer, or one for experiments (RFC 3692, 2.1).
-    fn protocol(&self, given: Option<IpProtocol>) -> IpProtocol {
-        given.or_else(|| ip::announcing(self.layer?)).unwrap_or(IpProtocol(253))
-    }
-}
-
 impl Packet {
     /// The packet with this layer inside of the ones so far.
     #[must_use]
     pub fn then(mut self, layer: impl Into<Layer>) -> Packet {
         self.layers.push(layer.into());
         self
-    }
-
-    /// The layers of a captured Ethernet frame.
-    pub fn dissect(frame: &[u8]) -> Packet {
-        dissect::dissect(frame)
     }
 
     /// The packet as on the wire.
@@ -170,8 +99,13 @@ impl Packet {
         let mut bytes = Vec::new();
         for (at, layer) in layers.iter().enumerate().rev() {
             let (outside, next) = (&layers[..at], layers.get(at + 1));
-            let ends = outside.iter().rev().find_map(Ends::of);
-            let inside = Inside { bytes: &bytes, layer: next, ends };
+            let inside = Inside {
+                bytes: &bytes,
+                ethertype: next.and_then(Layer::ethertype),
+                protocol: next.and_then(Layer::protocol),
+                is_discovery: next.is_some_and(Layer::is_discovery),
+                ends: outside.iter().rev().find_map(Layer::ends),
+            };
             let mut header = match layer {
                 Layer::Ethernet(layer) => layer.header(&inside),
                 Layer::Vlan(layer) => layer.header(&inside),
@@ -243,11 +177,6 @@ impl fmt::Display for Packet {
         }
         Ok(())
     }
-}
-
-/// Bytes as pairs of hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

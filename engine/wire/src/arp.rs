@@ -3,13 +3,13 @@ use crate::{EtherType, MacAddress};
 use std::net::Ipv4Addr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U16};
 
-/// What an ARP packet asks or says.
+/// Operation of an ARP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(transparent)]
 pub struct ArpOperation(pub U16);
 
 impl ArpOperation {
-    /// Who has the target's address?
+    /// Request for the MAC address of the target.
     pub const REQUEST: ArpOperation = ArpOperation(U16::new(1));
     /// The sender has its address.
     pub const REPLY: ArpOperation = ArpOperation(U16::new(2));

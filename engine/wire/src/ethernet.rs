@@ -112,7 +112,7 @@ fn groups<const N: usize>(text: &str, separator: char, digits: usize) -> Option<
     parts.next().is_none().then_some(groups)
 }
 
-/// What an Ethernet frame carries; below 0x0600 it is an IEEE 802.3 length instead.
+/// Type of an Ethernet frame's payload; a value below 0x0600 is an IEEE 802.3 length.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(transparent)]
 pub struct EtherType(pub U16);
@@ -206,11 +206,11 @@ impl fmt::Debug for EtherType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct EthernetHeader {
-    /// Whom the frame is for.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Who sent it.
+    /// Source address.
     pub source: MacAddress,
-    /// What follows.
+    /// Type of the payload.
     pub ethertype: EtherType,
 }
 

@@ -1,4 +1,4 @@
-//! What IPv4 and IPv6 share, so that FIB, lookup and rewrite are written once for both.
+//! The common part of IPv4 and IPv6, so that FIB, lookup and rewrite are written once for both.
 use crate::checksum::{self, Sum};
 use crate::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol};
 use std::fmt::{Debug, Display};
@@ -31,7 +31,7 @@ pub trait IpFamily: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static 
     const EXAMPLE: &'static str;
     /// The version field, the high four bits of the first byte.
     const VERSION: u8;
-    /// What announces the family in an Ethernet header.
+    /// Ethertype of the family.
     const ETHERTYPE: EtherType;
     /// The ICMP that goes with it.
     const ICMP: IpProtocol;
@@ -43,7 +43,7 @@ pub trait IpFamily: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static 
     const HEADER_LENGTH: usize = size_of::<Self::Header>();
     /// Where the length of two bytes lies.
     const LENGTH_OFFSET: usize;
-    /// What to add to the length field to get the packet's: IPv6 does not count its header.
+    /// Bytes to add to the length field for the packet's length: IPv6's field does not count its header.
     const LENGTH_BIAS: usize;
     /// Where the TTL or hop limit lies.
     const HOP_LIMIT_OFFSET: usize;
@@ -77,7 +77,7 @@ pub trait IpFamily: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static 
     }
 }
 
-/// What the fixed headers of both families tell.
+/// Fields that the fixed headers of both families have.
 pub trait IpHeader: Header + Copy + Debug {
     /// The family it belongs to.
     type Family: IpFamily;
@@ -93,7 +93,7 @@ pub trait IpHeader: Header + Copy + Debug {
     fn packet_length(&self) -> usize;
     /// Hops left.
     fn hop_limit(&self) -> u8;
-    /// What follows.
+    /// Protocol of the payload; in IPv6 the next header.
     fn protocol(&self) -> IpProtocol;
 }
 

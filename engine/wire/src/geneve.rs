@@ -11,7 +11,7 @@ pub struct GeneveHeader {
     pub version_length: u8,
     /// [`GeneveHeader::CONTROL`], [`GeneveHeader::CRITICAL`], and reserved bits.
     pub flags: u8,
-    /// What is behind the options.
+    /// Ethertype of the payload.
     pub protocol: EtherType,
     /// The network identifier; see [`GeneveHeader::vni`].
     pub identifier: [u8; 3],
@@ -19,11 +19,11 @@ pub struct GeneveHeader {
     pub reserved: u8,
 }
 
-/// What begins each option (RFC 8926, 3.5).
+/// Header of an option (RFC 8926, 3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct GeneveOption {
-    /// Whose option it is.
+    /// Class of the option: the namespace of its type.
     pub class: U16,
     /// Which of theirs; the highest bit says that it must be understood.
     pub kind: u8,
@@ -45,7 +45,7 @@ impl GeneveOption {
 impl GeneveHeader {
     /// The port that IANA has assigned.
     pub const PORT: UdpPort = UdpPort(6081);
-    /// What is inside is a control message.
+    /// The payload is a control message.
     pub const CONTROL: u8 = 0x80;
     /// Some option is critical.
     pub const CRITICAL: u8 = 0x40;

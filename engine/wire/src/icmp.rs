@@ -1,13 +1,13 @@
-//! What the messages of ICMP for both families begin with (RFC 792, RFC 4443 2.1).
+//! The common header of ICMP messages of both families (RFC 792, RFC 4443 2.1).
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U16};
 
 /// The first eight bytes of every ICMP message, whose type is a `K`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct IcmpHeader<K> {
-    /// What the message is.
+    /// Type of the message.
     pub kind: K,
-    /// What exactly.
+    /// Code, which refines the type.
     pub code: u8,
     /// Over the whole message; for IPv6 over a pseudo header, too.
     pub checksum: U16,

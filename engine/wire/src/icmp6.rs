@@ -21,23 +21,23 @@ impl Icmp6Type {
     pub const ECHO_REQUEST: Icmp6Type = Icmp6Type(128);
     /// The answer to an echo request.
     pub const ECHO_REPLY: Icmp6Type = Icmp6Type(129);
-    /// Who listens to a group (RFC 2710, 3; RFC 3810, 5.1)?
+    /// MLD query (RFC 2710, 3; RFC 3810, 5.1).
     pub const MLD_QUERY: Icmp6Type = Icmp6Type(130);
     /// The sender listens to a group (RFC 2710, 3).
     pub const MLD_REPORT: Icmp6Type = Icmp6Type(131);
     /// The sender listens no longer (RFC 2710, 3).
     pub const MLD_DONE: Icmp6Type = Icmp6Type(132);
-    /// Who is a router here (RFC 4861, 4.1)?
+    /// Router solicitation (RFC 4861, 4.1).
     pub const ROUTER_SOLICITATION: Icmp6Type = Icmp6Type(133);
     /// A router says what holds on the link (RFC 4861, 4.2).
     pub const ROUTER_ADVERTISEMENT: Icmp6Type = Icmp6Type(134);
-    /// Who has an address (RFC 4861, 4.3)?
+    /// Neighbor solicitation (RFC 4861, 4.3).
     pub const NEIGHBOR_SOLICITATION: Icmp6Type = Icmp6Type(135);
-    /// Who has it (RFC 4861, 4.4).
+    /// Neighbor advertisement (RFC 4861, 4.4).
     pub const NEIGHBOR_ADVERTISEMENT: Icmp6Type = Icmp6Type(136);
     /// There is a better first hop (RFC 4861, 4.5).
     pub const REDIRECT: Icmp6Type = Icmp6Type(137);
-    /// To which groups and sources the sender listens (RFC 3810, 5.2).
+    /// MLDv2 report (RFC 3810, 5.2).
     pub const MLD2_REPORT: Icmp6Type = Icmp6Type(143);
 
     /// Whether the message reports an error, which never is answered by an error (RFC 4443, 2.1 and 2.4(e)).
@@ -56,7 +56,7 @@ pub mod unreachable {
     pub const BEYOND_SCOPE: u8 = 2;
     /// The neighbour does not answer.
     pub const ADDRESS: u8 = 3;
-    /// Nobody listens on the port.
+    /// Port unreachable.
     pub const PORT: u8 = 4;
 }
 
@@ -72,7 +72,7 @@ pub mod time_exceeded {
 pub mod parameter_problem {
     /// A field has a value that cannot be.
     pub const HEADER_FIELD: u8 = 0;
-    /// What follows is not known here.
+    /// Unrecognized next header.
     pub const NEXT_HEADER: u8 = 1;
     /// An option is not known here.
     pub const OPTION: u8 = 2;

@@ -19,7 +19,7 @@ pub struct Ip4Header {
     pub flags_fragment: U16,
     /// Hops left.
     pub ttl: u8,
-    /// What the payload is.
+    /// Protocol of the payload.
     pub protocol: IpProtocol,
     /// Over header and options.
     pub checksum: U16,
@@ -154,7 +154,7 @@ impl Ip4Header {
         checksum::of(self.as_bytes()).add_bytes(options).is_right()
     }
 
-    /// One hop less to live, the checksum kept right (RFC 1624); the caller has checked that the TTL is above zero.
+    /// Decrements the TTL and updates the checksum (RFC 1624); the caller has checked that the TTL is above zero.
     pub fn decrement_ttl(&mut self) {
         let old = u16::from_be_bytes([self.ttl, self.protocol.0]);
         self.ttl = self.ttl.wrapping_sub(1);

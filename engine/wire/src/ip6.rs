@@ -12,7 +12,7 @@ pub struct Ip6Header {
     pub version_class_flow: U32,
     /// Bytes behind this header, extension headers included.
     pub payload_length: U16,
-    /// What follows: an extension header or the payload.
+    /// Type of the following header: an extension header or the payload.
     pub next_header: IpProtocol,
     /// Hops left.
     pub hop_limit: u8,
@@ -97,25 +97,25 @@ pub mod extension {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct FragmentHeader {
-    /// What follows; in fragments behind the first: what the whole packet has there.
+    /// Type of the following header. All fragments carry that of the whole packet.
     pub next_header: IpProtocol,
     /// Unused.
     pub reserved: u8,
     /// Offset (13 bits, in units of eight bytes), unused (2 bits), whether further fragments follow (1 bit).
     pub offset_more: U16,
-    /// Of which packet it is a part.
+    /// Identification of the packet.
     pub identification: U32,
 }
 
 impl FragmentHeader {
-    /// What it says of the part.
+    /// Decodes offset and flag.
     pub fn fragment(&self) -> Fragment {
         let word = self.offset_more.get();
         Fragment { offset: usize::from(word & 0xfff8), more: word & 1 != 0 }
     }
 }
 
-/// What a fragment header says (RFC 8200, 4.5).
+/// Content of a fragment header (RFC 8200, 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
     /// Where the part lies in the whole packet's payload, in bytes.
@@ -127,13 +127,13 @@ pub struct Fragment {
 /// Where a packet's extension headers end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upper {
-    /// What follows them. Of a fragment that is not the first: what the whole packet has there.
+    /// Protocol behind the extension headers. Of a later fragment it is the first protocol of the fragmentable part.
     pub protocol: IpProtocol,
     /// Bytes of the extension headers: where it begins behind the fixed header.
     pub offset: usize,
     /// Where the next header that was read last stands, from the fixed header's start on: for who reports it.
     pub pointer: usize,
-    /// What the fragment header says, if there is one.
+    /// The fragment header, if there is one.
     pub fragment: Option<Fragment>,
 }
 
@@ -178,7 +178,7 @@ pub fn walk<'a>(
     }
 }
 
-/// What is to be done about an option that is not known (RFC 8200, 4.2): the high two bits of its type.
+/// Action for an unrecognized option (RFC 8200, 4.2): the high two bits of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// Pass it over.
@@ -194,16 +194,16 @@ pub enum Unknown {
 /// One option of an extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Option6<'a> {
-    /// What it is, and what is to be done by who does not know.
+    /// Type of the option, including the action for nodes that do not recognize it.
     pub kind: u8,
     /// Where it lies among the options.
     pub offset: usize,
-    /// What follows kind and length.
+    /// Data behind type and length.
     pub data: &'a [u8],
 }
 
 impl Option6<'_> {
-    /// What whoever does not know it is to do.
+    /// Action of a node that does not recognize the option.
     pub fn unknown(&self) -> Unknown {
         [Unknown::Skip, Unknown::Drop, Unknown::Report, Unknown::ReportUnlessGroup][usize::from(self.kind >> 6)]
     }

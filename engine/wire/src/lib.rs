@@ -37,6 +37,7 @@ pub mod options;
 pub mod prefix;
 pub mod protocol;
 pub mod segment;
+pub mod summary;
 pub mod tcp;
 mod text;
 pub mod udp;

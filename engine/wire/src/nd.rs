@@ -4,7 +4,8 @@ use crate::{IcmpHeader, MacAddress};
 use std::net::Ipv6Addr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U16, big_endian::U32};
 
-/// Hops that every message has left where it arrives: nobody forwarded it (RFC 4861, 3.1).
+/// Hop limit that every message must still have where it arrives, which proves that no router forwarded it (RFC 4861,
+/// 3.1).
 pub const HOP_LIMIT: u8 = 255;
 /// All nodes of a link (RFC 4291, 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
@@ -17,7 +18,7 @@ pub const ALL_MLD2_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0
 /// All routers of a site (RFC 4291, 2.7.1).
 pub const ALL_SITE_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2);
 
-/// The group in which whoever has an address listens to who asks for it (RFC 4291, 2.7.1).
+/// Solicited-node multicast group of an address (RFC 4291, 2.7.1).
 pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     const PREFIX: u128 = 0xff02_0000_0000_0000_0000_0001_ff00_0000;
     Ipv6Addr::from_bits(PREFIX | address.to_bits() & 0xff_ffff)
@@ -42,7 +43,7 @@ pub fn link_local(mac: MacAddress) -> Ipv6Addr {
 pub struct NeighborMessage {
     /// Which of them. The first of the four bytes behind the checksum has an advertisement's flags.
     pub icmp: IcmpHeader<Icmp6Type>,
-    /// Who is asked for, or who answers: see [`NeighborMessage::target`].
+    /// Target address: see [`NeighborMessage::target`].
     pub target: [u8; 16],
 }
 
@@ -51,10 +52,10 @@ impl NeighborMessage {
     pub const ROUTER: u32 = 1 << 31;
     /// It answers a solicitation.
     pub const SOLICITED: u32 = 1 << 30;
-    /// What was known of the target is to be forgotten.
+    /// Override: the advertisement replaces a cached link-layer address.
     pub const OVERRIDE: u32 = 1 << 29;
 
-    /// Asks for whoever has `target`.
+    /// A solicitation for `target`.
     pub fn solicitation(target: Ipv6Addr) -> NeighborMessage {
         NeighborMessage { icmp: IcmpHeader::new(Icmp6Type::NEIGHBOR_SOLICITATION, 0), target: target.octets() }
     }
@@ -65,7 +66,7 @@ impl NeighborMessage {
         NeighborMessage { icmp, target: target.octets() }
     }
 
-    /// Who is asked for, or who answers.
+    /// Target address.
     pub fn target(&self) -> Ipv6Addr {
         self.target.into()
     }
@@ -116,7 +117,7 @@ pub struct Redirect {
     pub icmp: IcmpHeader<Icmp6Type>,
     /// The better first hop.
     pub target: [u8; 16],
-    /// For whom.
+    /// Destination address.
     pub destination: [u8; 16],
 }
 
@@ -130,7 +131,7 @@ pub mod option {
     pub const PREFIX: u8 = 3;
     /// The packet that is redirected.
     pub const REDIRECTED: u8 = 4;
-    /// What the link takes.
+    /// MTU of the link.
     pub const MTU: u8 = 5;
 }
 
@@ -138,7 +139,7 @@ pub mod option {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct LinkLayerOption {
-    /// Whose: the source's or the target's.
+    /// Type: source or target link-layer address.
     pub kind: u8,
     /// 1: eight bytes.
     pub length: u8,
@@ -175,7 +176,7 @@ pub struct PrefixOption {
     pub prefix: [u8; 16],
 }
 
-/// What the link takes: 8 bytes (RFC 4861, 4.6.4).
+/// MTU option: 8 bytes (RFC 4861, 4.6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct MtuOption {
@@ -192,7 +193,7 @@ pub struct MtuOption {
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NdOption<'a> {
-    /// What it is: a constant of [`mod@option`], or not known.
+    /// Type: a constant of [`mod@option`], or an unknown one.
     pub kind: u8,
     /// All its bytes, kind and length included.
     pub bytes: &'a [u8],

@@ -8,11 +8,11 @@ pub const NO_OPERATION: u8 = 1;
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionField<'a> {
-    /// What it is.
+    /// Type of the option.
     pub kind: u8,
     /// Where its kind byte lies among the options.
     pub offset: usize,
-    /// What follows kind and length.
+    /// Data behind type and length.
     pub data: &'a [u8],
 }
 

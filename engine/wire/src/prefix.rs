@@ -23,27 +23,27 @@ pub enum PrefixError {
     /// There is no slash.
     #[error("`{text}` has no length: write an address and a length such as {example}")]
     NoLength {
-        /// What was read.
+        /// The text.
         text: String,
-        /// What would be right.
+        /// A valid text.
         example: String,
     },
-    /// What stands before the slash is no address of the family.
+    /// The part before the slash is no address of the family.
     #[error("`{address}` in `{text}` is no {family} address: write one such as {example}")]
     Address {
-        /// What was read.
+        /// The text.
         text: String,
         /// The part that is wrong.
         address: String,
         /// `IPv4` or `IPv6`.
         family: &'static str,
-        /// What would be right.
+        /// A valid address.
         example: &'static str,
     },
-    /// What stands behind the slash is no length that the family has.
+    /// The part behind the slash is no prefix length of the family.
     #[error("`{length}` in `{text}` is no {family} prefix length: write a number from 0 to {longest}")]
     Length {
-        /// What was read.
+        /// The text.
         text: String,
         /// The part that is wrong.
         length: String,
@@ -55,9 +55,9 @@ pub enum PrefixError {
     /// Bits behind the length are set, where only a canonical prefix is taken.
     #[error("`{text}` has bits set behind its length: the prefix is {canonical}")]
     HostBits {
-        /// What was read.
+        /// The text.
         text: String,
-        /// What would be right.
+        /// The canonical prefix.
         canonical: String,
     },
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What an IP packet carries: IPv4's protocol, IPv6's next header.
+/// Protocol of an IP packet's payload: IPv4's protocol, IPv6's next header.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

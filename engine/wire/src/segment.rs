@@ -12,7 +12,7 @@ use crate::{
 pub struct Segments<'p> {
     /// Everything that each segment repeats, from the Ethernet header to the transport header's options.
     headers: &'p [u8],
-    /// What is left to send.
+    /// Payload that remains to be sent.
     payload: &'p [u8],
     /// Bytes of payload in each segment.
     size: usize,

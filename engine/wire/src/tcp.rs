@@ -84,7 +84,7 @@ pub struct TcpHeader {
     pub source_port: U16,
     /// The receiver's port.
     pub destination_port: U16,
-    /// Of the first byte of payload.
+    /// Sequence number of the first byte of payload.
     pub sequence: U32,
     /// The next byte the sender expects.
     pub acknowledgment: U32,

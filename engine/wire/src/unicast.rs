@@ -13,7 +13,7 @@ impl UnicastMac {
     pub const fn new(mac: MacAddress) -> Result<UnicastMac, UnicastMacError> {
         if mac.is_unicast() { Ok(UnicastMac(mac)) } else { Err(UnicastMacError::NoStation(mac)) }
     }
-    /// As an address like any other.
+    /// The address.
     pub const fn get(self) -> MacAddress {
         self.0
     }

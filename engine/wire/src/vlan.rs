@@ -94,13 +94,13 @@ impl Tci {
     }
 }
 
-/// What a tag adds behind the ethertype that announces it.
+/// A VLAN tag behind its ethertype (TPID).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct VlanTag {
     /// Priority and VLAN.
     pub tci: Tci,
-    /// What follows the tag.
+    /// Ethertype behind the tag.
     pub ethertype: EtherType,
 }
 
@@ -113,9 +113,9 @@ pub struct TaggedFrame<'a> {
     pub outer: Option<&'a VlanTag>,
     /// The tag behind the outer one.
     pub inner: Option<&'a VlanTag>,
-    /// What the payload is.
+    /// Ethertype of the payload.
     pub ethertype: EtherType,
-    /// What follows the last tag.
+    /// Bytes behind the last tag.
     pub payload: &'a [u8],
 }
 

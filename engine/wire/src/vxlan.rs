@@ -20,7 +20,7 @@ impl Vni {
     pub const fn get(self) -> u32 {
         self.0
     }
-    /// As headers hold it.
+    /// The bytes of the header's field.
     pub const fn octets(self) -> [u8; 3] {
         let [_, a, b, c] = self.0.to_be_bytes();
         [a, b, c]

@@ -5,6 +5,7 @@ use quiver_wire::nd::{self, NdOptions, NeighborMessage};
 use quiver_wire::offload::VirtioNetHeaderMergeable;
 use quiver_wire::options::Options;
 use quiver_wire::segment::Segments;
+use quiver_wire::summary;
 use quiver_wire::vlan::TaggedFrame;
 use quiver_wire::{
     ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, Icmp6Header, InterfaceAddress, Ip4Header, Ip6Header,
@@ -247,4 +248,26 @@ fn same<T: FromStr<Err: Debug + PartialEq> + Display + Debug + PartialEq>(text: 
     if let Ok(value) = text.parse::<T>() {
         assert_eq!(value.to_string().parse(), Ok(value));
     }
+}
+
+/// Any bytes are one short line of printable characters, which names the addresses where there are some.
+#[test]
+fn summaries() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let (of_frame, of_packet) = (summary::of(bytes), summary::of_packet(bytes));
+        for line in [&of_frame, &of_packet] {
+            assert!(
+                !line.is_empty() && line.len() < 600 && line.chars().all(|c| c.is_ascii_graphic() || c == ' '),
+                "{line}"
+            );
+        }
+        if bytes.first().is_some_and(|byte| byte >> 4 == 4)
+            && let Some((header, _)) = Ip4Header::parse(bytes)
+        {
+            assert!(of_packet.starts_with(&header.source().to_string()), "{of_packet}");
+        }
+        // Behind an Ethernet header a packet is what it is alone.
+        let stations = [[2; 12].as_slice(), b"\x08\0", bytes].concat();
+        assert_eq!(summary::of(&stations), of_packet);
+    });
 }

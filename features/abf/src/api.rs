@@ -38,12 +38,12 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Which version is it?
+/// Asks for the version of the ABF API.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = AbfPluginGetVersionReply)]
 struct AbfPluginGetVersion;
 
-/// This one.
+/// Major and minor version of the ABF API.
 #[derive(Message, Clone, Debug, Default)]
 #[message(details)]
 struct AbfPluginGetVersionReply {
@@ -61,7 +61,8 @@ struct Policy {
     paths: Vec<FibPath>,
 }
 
-/// Add paths to a policy, which is made if it is not there, or take them away, and with the last one the policy.
+/// Adds paths to an ABF policy, or deletes them. The first path creates the policy, and deleting the last one deletes
+/// it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct AbfPolicyAddDel {
@@ -69,12 +70,12 @@ struct AbfPolicyAddDel {
     policy: Policy,
 }
 
-/// Which policies are there?
+/// Dumps all ABF policies.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AbfPolicyDetails)]
 struct AbfPolicyDump;
 
-/// This one.
+/// Describes one ABF policy: its id, its ACL and its paths.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct AbfPolicyDetails {
@@ -91,7 +92,7 @@ struct Attach {
     is_ipv6: bool,
 }
 
-/// Have a policy hold for what an interface receives, or no more.
+/// Attaches an ABF policy to packets that an interface receives, or detaches it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct AbfItfAttachAddDel {
@@ -99,12 +100,12 @@ struct AbfItfAttachAddDel {
     attach: Attach,
 }
 
-/// Where do policies hold?
+/// Dumps all attachments of ABF policies.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AbfItfAttachDetails)]
 struct AbfItfAttachDump;
 
-/// Here.
+/// Describes one attachment: its policy, interface, priority and address family.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct AbfItfAttachDetails {

@@ -8,17 +8,17 @@ use crate::family::Forwarded;
 use crate::policy::PolicyNumber;
 use crate::state::Policies;
 
-/// A policy that holds for what an interface receives.
+/// Attachment of an ABF policy to packets that an interface receives.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::ATTACHMENTS)]
 pub struct AbfAttachment<F: Forwarded> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The number of the policy.
+    /// Id of the policy.
     #[key]
     pub policy: PolicyNumber<F>,
-    /// Its place among the interface's policies: the least is asked first.
+    /// Priority among the interface's policies; the lowest value is evaluated first.
     #[default(0)]
     pub priority: u32,
 }

@@ -1,4 +1,4 @@
-//! `abf policy`, `abf attach`, and what shows them.
+//! `abf policy`, `abf attach`, and their `show` commands.
 
 use std::fmt::Write;
 
@@ -22,17 +22,14 @@ pub(crate) fn register(control: &Control) {
     // Of paths without a next hop, such as `drop`, nobody can tell whose they are: the first family takes them.
     policies::<V4>(control);
     policies::<V6>(control);
-    let del = Command::new("abf policy del [ip4 | ip6] id <id:u32>", "Delete a policy that holds nowhere.", delete);
+    let del =
+        Command::new("abf policy del [ip4 | ip6] id <id:u32>", "Delete an ABF policy without attachments.", delete);
     control.commands().add(del.arguments_of::<AbfPolicy<V4>>());
     let attach = "abf attach (ip4 | ip6) [del] policy <policy:u32> [priority <priority:u32>] <interface>";
-    let help = "Have a policy hold for what an interface receives, or no more.";
+    let help = "Attach an ABF policy to packets that an interface receives, or detach it.";
     control.commands().add(Command::new(attach, help, self::attach).arguments_of::<AbfAttachment<V4>>());
-    control.commands().add(Command::new(
-        "show abf policy",
-        "Show policies, and where their packets go.",
-        show_policies,
-    ));
-    let show = Command::new("show abf attach [<interface>]", "Show where policies hold.", show_attachments);
+    control.commands().add(Command::new("show abf policy", "Show ABF policies and their paths.", show_policies));
+    let show = Command::new("show abf attach [<interface>]", "Show the attachments of ABF policies.", show_attachments);
     control.commands().add(show);
 }
 
@@ -44,7 +41,7 @@ fn policies<F: Forwarded>(control: &Control) {
         F::NAME,
         F::NAME
     );
-    let help = format!("Have {} packets that a list permits go by these paths.", F::TITLE);
+    let help = format!("Forward {} packets that an ACL permits by these paths.", F::TITLE);
     control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<AbfPolicy<F>>());
 }
 

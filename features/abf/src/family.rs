@@ -1,4 +1,4 @@
-//! What differs between IPv4 and IPv6.
+//! The differences between IPv4 and IPv6.
 
 use quiver_acl::Ruled;
 

@@ -1,4 +1,4 @@
-//! ACL based forwarding: packets that a list permits go by the paths of a policy, whatever their destinations.
+//! ACL based forwarding: packets that a list permits take the paths of a policy, regardless of their destinations.
 //!
 //! - [`policy`]: policies, objects of kinds `abf-policies` and `ip6-abf-policies`; [`attachment`]: where they hold, objects of
 //!   kinds `abf-attachments` and `ip6-abf-attachments`. [`state`]: what workers read of both.
@@ -24,7 +24,7 @@ use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
-use quiver_ip::upper::Upper;
+use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
 use crate::node::{AbfInput, permitted};
@@ -44,7 +44,7 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
         let mut dataplane = control.room_mut::<Dataplane>();
         let room = Policies::<F>::new(dataplane.domain());
         let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-        let node = AbfInput::<F>::new(room.attached(), control.room::<Acls>().lists(), rows);
+        let node = AbfInput::<F>::new(room.attached(), control.room::<Acls>().lists(), rows, upper::key(control));
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(move |_| node.clone()).describe(describe::<F>))?;
         graph.feature(FeatureSpec::new(F::NAMES.unicast, F::NODE, Phase::Forward))?;
@@ -52,7 +52,7 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
     };
     decides(control, F::NODE, |control, record| {
         let (policies, lists) = (control.room::<Policies<F>>(), control.room::<Acls>());
-        let noted = record.note.map(Upper::of_note);
+        let noted = record.metadata.get(upper::key(control));
         let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes, noted);
         Some(permitted.map_or_else(
             || format!("no {} of interface {}", F::POLICIES, control.room::<Interfaces>().name(InterfaceId(record.rx))),

@@ -1,17 +1,17 @@
 //! `abf-input-ip4`, `abf-input-ip6`: the lists of the policies of an interface are asked one after the other. The first rule that
 //! meets a packet decides: permitted, it goes by the paths of the policy; denied, it goes on, and so it does where none meets it.
 //!
-//! What concerns its link alone goes on unasked: neighbours are spoken to whatever the lists say.
+//! Link-local packets pass without a check: neighbors can be reached under any lists.
 
 use std::marker::PhantomData;
 
 use quiver_acl::{Action, FieldLanes, Fields, Lists, decide};
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, PacketLanes, Quarters, Slots, Snapshot, Stage,
-    Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, MetadataKey, PacketLanes, Quarters, Slots,
+    Snapshot, Stage, Windows, arcs, unlikely,
 };
+use quiver_ip::disposition::{self, Dispositions};
 use quiver_ip::family::BACK;
-use quiver_ip::fates::{self, Fates};
 use quiver_ip::fib::rows::{GroupRow, GroupRows, slots};
 use quiver_ip::upper::{self, Upper};
 use quiver_wire::{Header, IpHeader};
@@ -25,8 +25,8 @@ arcs! {
         Pass => next_feature,
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        Unreachable => node (F::NAMES.error),
-        Prohibited => node (F::NAMES.error),
+        /// Senders are told why.
+        Told => node (F::NAMES.error),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
     }
@@ -38,13 +38,21 @@ pub struct AbfInput<F: Forwarded> {
     attached: Snapshot<AttachedTo>,
     lists: Snapshot<Lists>,
     rows: Snapshot<GroupRows>,
+    dispositions: Dispositions,
+    upper: MetadataKey<Upper>,
     family: PhantomData<F>,
 }
 
 impl<F: Forwarded> AbfInput<F> {
-    /// With policies by interface, their lists, and what their paths come to.
-    pub fn new(attached: Snapshot<AttachedTo>, lists: Snapshot<Lists>, rows: Snapshot<GroupRows>) -> AbfInput<F> {
-        AbfInput { attached, lists, rows, family: PhantomData }
+    /// A node with policies by interface, their lists, the rows of their path groups, and the key of the ports of later
+    /// fragments.
+    pub fn new(
+        attached: Snapshot<AttachedTo>,
+        lists: Snapshot<Lists>,
+        rows: Snapshot<GroupRows>,
+        upper: MetadataKey<Upper>,
+    ) -> AbfInput<F> {
+        AbfInput { attached, lists, rows, dispositions: Dispositions::of::<F>(Self::ARCS), upper, family: PhantomData }
     }
 }
 
@@ -75,7 +83,8 @@ impl<F: Forwarded> Stage for AbfInput<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> AbfBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let (attached, lists) = (self.attached.read(guard), self.lists.read(guard));
-        AbfBody { attached, lists, rows: slots(self.rows.read(guard)), family: PhantomData }
+        let rows = slots(self.rows.read(guard));
+        AbfBody { attached, lists, rows, dispositions: &self.dispositions, upper: self.upper, family: PhantomData }
     }
 }
 
@@ -84,19 +93,13 @@ pub struct AbfBody<'f, F> {
     attached: &'f AttachedTo,
     lists: &'f Lists,
     rows: Slots<'f, GroupRow>,
+    dispositions: &'f Dispositions,
+    upper: MetadataKey<Upper>,
     family: PhantomData<F>,
 }
 
 /// The group of packets that go on.
 const NONE: u32 = u32::MAX;
-
-const FATES: Fates = Fates {
-    local: Next::Local as u16,
-    unreachable: Next::Unreachable as u16,
-    prohibited: Next::Prohibited as u16,
-    drop: Next::Drop as u16,
-    unresolved: Next::Unresolved as u16,
-};
 
 impl<'f, F: Forwarded> AbfBody<'f, F> {
     /// The policies of an interface.
@@ -110,7 +113,7 @@ impl<'f, F: Forwarded> AbfBody<'f, F> {
     fn groups_of_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &Windows<'_>) -> [u32; LANES] {
         let (interfaces, mut groups) = (p.rx.array(), [NONE; LANES]);
         for lane in packets {
-            let (packet, noted) = (windows.packet(p, lane), windows.note(p, lane).map(Upper::of_note));
+            let (packet, noted) = (windows.packet(p, lane), windows.metadata(p, lane, self.upper));
             let policy = permitted::<F>(self.of(interfaces[lane]), self.lists, packet, noted);
             groups[lane] = policy.map_or(NONE, |policy| policy.group);
         }
@@ -154,8 +157,8 @@ impl<F: Forwarded> Body for AbfBody<'_, F> {
         let groups = self.groups(p, windows);
         let forwarded = groups.ne(NONE) & p.live;
         if forwarded.any() {
-            p.hop = p.hop.replace(forwarded, fates::hops::<F, I>(p, groups, self.rows));
-            FATES.part::<F, I>(p, forwarded);
+            p.hop = p.hop.replace(forwarded, disposition::hops::<F, I>(p, groups, self.rows));
+            self.dispositions.part(p, forwarded);
             p.leave(forwarded, Next::Rewrite);
         }
     }

@@ -9,22 +9,22 @@ use quiver_control::serde_json::Value;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
-use quiver_ip::room::paths;
+use quiver_ip::routes::paths;
 use quiver_ip::{Ip, RoutePath};
 
 use crate::family::Forwarded;
 use crate::state::Policies;
 
-/// A policy: packets that a list permits go by these paths.
+/// ABF policy: packets that its ACL permits are forwarded by its paths.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::POLICIES)]
 pub struct AbfPolicy<F: Forwarded> {
-    /// The number by which attachments name it.
+    /// Policy id by which attachments refer to it.
     #[key]
     pub id: u32,
-    /// The number of the list.
+    /// Index of the ACL.
     pub acl: AclNumber,
-    /// The ways, as routes have them; flows are spread over several.
+    /// Paths as in `routes`. Flows are balanced over them.
     pub paths: Vec<RoutePath<F>>,
 }
 
@@ -61,7 +61,7 @@ impl<F: Forwarded> Field for PolicyNumber<F> {
     }
 }
 
-/// What holds of a policy whatever else is configured.
+/// Checks the fields of a policy that need no other object.
 pub(crate) fn check<F: Forwarded>(policy: &AbfPolicy<F>) -> Result<(), ObjectError> {
     match policy.paths.len() {
         0..=BUCKETS => check_paths(&policy.paths),

@@ -1,4 +1,4 @@
-//! What workers read: the lists of an interface's policies in their order, and the groups of paths behind them.
+//! State for workers: the policies of each interface in their order, and the path groups behind them.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ pub struct Attached {
     pub group: u32,
 }
 
-/// By interface.
+/// Policies by interface.
 pub type AttachedTo = Vec<Arc<[Attached]>>;
 
 /// A family's policies, and where they hold.
@@ -37,7 +37,7 @@ impl<F: Forwarded> Policies<F> {
         let published = Publisher::new(domain, vec![]);
         Policies { known: BTreeMap::new(), holding: BTreeMap::new(), published, family: PhantomData }
     }
-    /// What workers read.
+    /// Snapshot for workers.
     pub fn attached(&self) -> Snapshot<AttachedTo> {
         self.published.snapshot()
     }
@@ -58,7 +58,8 @@ impl<F: Forwarded> Policies<F> {
         self.publish();
         old.map(|old| old.group)
     }
-    /// Has a policy hold at an interface, or no more. Whether any does then.
+    /// Attaches a policy to an interface with a priority, or detaches it. Returns whether the interface has any policy
+    /// then.
     pub fn attach(&mut self, interface: InterfaceId, policy: u32, priority: Option<u32>) -> bool {
         let here = self.holding.entry(interface).or_default();
         match priority {

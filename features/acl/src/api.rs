@@ -73,7 +73,7 @@ struct AclRule {
     tcp_flags_value: u8,
 }
 
-/// Add a list, or replace the one of this number.
+/// Adds an ACL, or replaces the rules of ACL `acl_index`; 0xffffffff selects a free index.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = AclAddReplaceReply)]
 struct AclAddReplace {
@@ -83,7 +83,7 @@ struct AclAddReplace {
     r: Vec<AclRule>,
 }
 
-/// It has this number; all ones if there is none. Unlike in others, the retval stands last.
+/// Index of the ACL; 0xffffffff after an error. Here `retval` is the last field.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct AclAddReplaceReply {
@@ -98,21 +98,21 @@ impl Default for AclAddReplaceReply {
     }
 }
 
-/// Delete a list.
+/// Deletes the ACL of this index.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct AclDel {
     acl_index: u32,
 }
 
-/// What is in the list of this number, or in all of them?
+/// Dumps one ACL, or all ACLs if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AclDetails)]
 struct AclDump {
     acl_index: u32,
 }
 
-/// This.
+/// Describes one ACL: its index, its tag and its rules.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct AclDetails {
@@ -126,7 +126,7 @@ fn unknown(id: u32) -> Refusal {
     Refusal::new(Retval::NO_SUCH_ENTRY, format!("acl_index: there is no list {id}"))
 }
 
-/// As VPP says it of a list that an interface checks by, or that somebody else looks up in.
+/// VPP's answer for a list that is in use by an interface or by another feature.
 fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
     let all = control.objects().all::<AclInterface>();
     let is_used = |direction| all.iter().any(|at| at.lists(direction).contains(&AclNumber(list)));
@@ -138,7 +138,7 @@ fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
     Refusal::new(Retval(retval), error.to_string())
 }
 
-/// The lists that an interface checks what it receives by, as many as `n_input` says, and those for what it sends.
+/// Sets the ACLs of an interface: the first `n_input` check received packets, the others transmitted packets.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct AclInterfaceSetAclList {
@@ -148,7 +148,7 @@ struct AclInterfaceSetAclList {
     acls: Vec<u32>,
 }
 
-/// Add a list to those of an interface, behind them, or take it away.
+/// Appends an ACL to the input or output list of an interface, or removes it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct AclInterfaceAddDel {
@@ -159,7 +159,7 @@ struct AclInterfaceAddDel {
     acl_index: u32,
 }
 
-/// Which lists does this interface have, or each of them?
+/// Dumps the ACLs of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AclInterfaceListDetails)]
 struct AclInterfaceListDump {
@@ -167,7 +167,7 @@ struct AclInterfaceListDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// These: the first `n_input` are for what it receives.
+/// Lists the ACLs of one interface; the first `n_input` check received packets.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct AclInterfaceListDetails {

@@ -13,22 +13,22 @@ use crate::text;
 
 pub(crate) fn register(control: &Control) {
     let set = "set acl-plugin acl [index <index:u32>] <rules:text>...";
-    let help =
-        "Add a list of rules, or replace one: permit src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
-    let set = Command::new(set, help, set_acl).argument("index", "its number; the first that is free without it");
-    let set =
-        set.argument("rules", "permit or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; a comma between");
+    let help = "Add an ACL, or replace one: permit src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
+    let set = Command::new(set, help, set_acl).argument("index", "index of the ACL; default: the first free one");
+    let set = set.argument(
+        "rules",
+        "permit or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; rules are separated by commas",
+    );
     control.commands().add(set);
-    let delete = Command::new("delete acl-plugin acl index <acls>", "Delete a list.", delete_acl);
+    let delete = Command::new("delete acl-plugin acl index <acls>", "Delete an access control list.", delete_acl);
     control.commands().add(delete);
-    let show = Command::new("show acl-plugin acl [index <index:u32>]", "Show lists and their rules.", show_acls);
-    control.commands().add(show.argument("index", "one list"));
+    let show = Command::new("show acl-plugin acl [index <index:u32>]", "Show ACLs and their rules.", show_acls);
+    control.commands().add(show.argument("index", "one ACL"));
     let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
-    let help = "Check what an interface receives or sends by a list, behind the lists it has, or no more.";
-    let attach = Command::new(attach, help, set_interface).argument("input", "what it receives");
-    control.commands().add(attach.argument("output", "what it sends").argument("del", "no more"));
-    let show =
-        Command::new("show acl-plugin interface [<interface>]", "Show which lists interfaces have.", show_interfaces);
+    let help = "Append an ACL to the input or output list of an interface, or remove it.";
+    let attach = Command::new(attach, help, set_interface).argument("input", "received packets");
+    control.commands().add(attach.argument("output", "transmitted packets").argument("del", "remove it"));
+    let show = Command::new("show acl-plugin interface [<interface>]", "Show the ACLs of interfaces.", show_interfaces);
     control.commands().add(show);
 }
 

@@ -1,4 +1,4 @@
-//! What lists there are.
+//! The configured access control lists.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ quiver_control::reference! {
     pub struct AclNumber(u32) in "acls";
 }
 
-/// An access control list: the first of its rules that meets a packet says whether it is permitted.
+/// Access control list: the first rule that matches a packet permits or denies it.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "acls")]
 pub struct Acl {
-    /// The number by which others name it: 0 to 65535.
+    /// ACL index, 0 to 65535.
     #[key]
     pub id: u32,
-    /// A name for people, of at most 63 bytes.
+    /// Tag for people, at most 63 bytes.
     pub tag: Option<String>,
-    /// The rules, in their order.
+    /// Rules in the order of evaluation.
     pub rules: Vec<Rule>,
 }
 
@@ -40,7 +40,7 @@ impl Acls {
     pub(crate) fn new(domain: &Domain) -> Acls {
         Acls(Publisher::new(domain, vec![]))
     }
-    /// What workers read.
+    /// Snapshot for workers.
     pub fn lists(&self) -> Snapshot<Lists> {
         self.0.snapshot()
     }
@@ -58,10 +58,11 @@ impl Acls {
     }
 }
 
-/// What holds of a list by itself.
+/// Checks the fields of a list that need no other object.
 pub(crate) fn check(acl: &Acl) -> Result<(), ObjectError> {
     if acl.id >= ACLS_MAX {
-        return Err(ObjectError::field("id", "it is too much").remedy(format!("give 0 to {}", ACLS_MAX - 1)));
+        return Err(ObjectError::field("id", format!("{} is out of range", acl.id))
+            .remedy(format!("give 0 to {}", ACLS_MAX - 1)));
     }
     if acl.rules.len() > RULES_MAX {
         let what = format!("there are {}", acl.rules.len());

@@ -1,4 +1,4 @@
-//! Where lists hold: what an interface receives and sends.
+//! The lists of interfaces, for received and sent packets.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use quiver_control::{Control, Object, ObjectError};
 use quiver_engine::trace::Record;
 use quiver_engine::{FeatureSpec, Phase};
 use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName, Interfaces, Words};
-use quiver_ip::upper::Upper;
+use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
 use crate::config::{AclNumber, Acls};
 use crate::node::{Bridged, Look, Routed};
 use crate::rule::Fields;
 
-/// The lists of an interface: a packet passes if the first rule that meets it, list after list, permits it. Without a list
-/// everything passes; where there is one, what no rule meets does not.
+/// ACLs of an interface. A packet passes if the first matching rule of all lists permits it. If there are lists and
+/// no rule matches, it is dropped.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "acl-interfaces")]
 pub struct AclInterface {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The lists that what it receives is checked by, in their order.
+    /// ACLs for received packets, in order of evaluation.
     pub input: Vec<AclNumber>,
-    /// Those for what it sends.
+    /// ACLs for transmitted packets, in order of evaluation.
     pub output: Vec<AclNumber>,
 }
 
@@ -59,7 +59,7 @@ impl AclInterface {
 /// Lists of one direction of an interface at most: VPP's messages count no more of both.
 const LISTS_MAX: usize = 255;
 
-/// A node's place, and by which name VPP's clients look for what it denied.
+/// Place of a node, and VPP's name for the count of denied packets.
 const fn checks<L: Look>(direction: Direction, arc: &'static str) -> FeatureNode {
     let (node, known) = (L::NODES[direction as usize], L::KNOWN[direction as usize]);
     let place = FeatureSpec::new(arc, node, Phase::Filter);
@@ -107,7 +107,7 @@ impl InterfaceFeature for AclInterface {
 fn rule_of(control: &Control, direction: Direction, record: &Record, fields: Option<Fields>) -> String {
     let (lists, attached) = (control.room::<Acls>(), control.room::<Words<AclInterface>>());
     let interface = direction.interface(record);
-    let fields = fields.map(|fields| fields.or(record.note.map(Upper::of_note)));
+    let fields = fields.map(|fields| fields.or(record.metadata.get(upper::key(control))));
     let first = attached.at(direction, interface).iter().find_map(|list| {
         let rules = &lists.current().get(*list as usize)?.as_ref()?.rules;
         let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;

@@ -144,7 +144,7 @@ pub struct FieldLanes<I: Isa> {
 }
 
 impl<I: Isa> FieldLanes<I> {
-    /// That of packets whose length counts from the IP header on.
+    /// Fields of packets whose length counts from the IP header on.
     #[inline(always)]
     pub fn of<F: Family>(p: &PacketLanes<I>) -> FieldLanes<I> {
         let [source, destination] = addresses::<F, I>(p);

@@ -1,5 +1,5 @@
-//! Access control lists: ordered rules, the first of which that meets a packet says whether it is permitted. Interfaces check by
-//! them what they receive and send, and other rooms ask them.
+//! Access control lists: ordered rules, of which the first match permits or denies a packet. Interfaces check received
+//! and sent packets by them, and other rooms use them.
 //!
 //! - [`rule`]: a rule, and what it looks at of a packet; [`lanes`]: the same of eight packets at once. [`prefix`], [`range`]: words of
 //!   rules.
@@ -25,25 +25,32 @@ pub use rule::{Action, Fields, Rule, decide};
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, MetadataKey, NodeSpec};
 use quiver_interface::{Direction, Words, feature};
+use quiver_ip::upper::{self, Upper};
 use quiver_wire::{V4, V6};
 
 use node::{Bridged, Check, Look, Routed};
 
+/// Bytes that a list takes, about, and each of its rules with what nodes check packets against.
+const LIST: u64 = 2048;
+const RULE: u64 = 512;
+
 /// Registers the room. Bridges and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let (room, attached) = (Acls::new(control.room::<Dataplane>().domain()), Words::<AclInterface>::new(control));
+    let upper = upper::key(control);
     let nodes = [
-        check::<Routed<V4>, false>(&room, &attached),
-        check::<Routed<V6>, false>(&room, &attached),
-        check::<Bridged, false>(&room, &attached),
-        check::<Routed<V4>, true>(&room, &attached),
-        check::<Routed<V6>, true>(&room, &attached),
-        check::<Bridged, true>(&room, &attached),
+        check::<Routed<V4>, false>(&room, &attached, upper),
+        check::<Routed<V6>, false>(&room, &attached, upper),
+        check::<Bridged, false>(&room, &attached, upper),
+        check::<Routed<V4>, true>(&room, &attached, upper),
+        check::<Routed<V6>, true>(&room, &attached, upper),
+        check::<Bridged, true>(&room, &attached, upper),
     ];
     control.insert_room(room);
-    control.objects().add(Kind::new(config::apply).check(config::check));
+    let kind = Kind::new(config::apply).check(config::check);
+    control.objects().add(kind.memory(|acl| LIST + RULE * acl.rules.len() as u64));
     feature::register(control, attached, nodes)?;
     control.commands().add_kind(ArgumentKind::of::<AclNumber>());
     command::register(control);
@@ -52,8 +59,12 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 /// A node that asks the lists of interfaces.
-fn check<L: Look, const SENT: bool>(room: &Acls, attached: &Words<AclInterface>) -> NodeSpec {
+fn check<L: Look, const SENT: bool>(
+    room: &Acls,
+    attached: &Words<AclInterface>,
+    upper: MetadataKey<Upper>,
+) -> NodeSpec {
     let direction = if SENT { Direction::Tx } else { Direction::Rx };
-    let check = Check::<L, SENT>::new(attached.of(direction), room.lists());
+    let check = Check::<L, SENT>::new(attached.of(direction), room.lists(), upper);
     NodeSpec::stage(move |_| check.clone())
 }

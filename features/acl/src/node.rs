@@ -1,15 +1,15 @@
-//! `acl-input-ip4`, `acl-input-ip6`, `acl-input-l2`, `acl-output-ip4`, `acl-output-ip6`, `acl-output-l2`: the lists of an
-//! interface are asked about what it receives and sends, on its way through layer 3 or layer 2.
+//! `acl-input-ip4`, `acl-input-ip6`, `acl-input-l2`, `acl-output-ip4`, `acl-output-ip6`, `acl-output-l2`: check the
+//! packets that an interface receives and sends by its lists, in layer 3 or layer 2.
 //!
-//! Drops: `denied`, by the first rule that meets a packet, or because none does; what is cut off is met by none. In layer 2
-//! frames pass that carry neither IPv4 nor IPv6.
+//! Drops: `denied`, by the first matching rule, or because no rule matches; truncated packets match none. In layer 2,
+//! frames that carry neither IPv4 nor IPv6 pass.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask, Mask8, PacketLanes, Paged, Quarters, Snapshot, Stage,
-    Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask, Mask8, MetadataKey, PacketLanes, Paged, Quarters, Snapshot,
+    Stage, Windows, arcs, unlikely,
 };
 use quiver_interface::Direction;
 use quiver_ip::family::BACK;
@@ -35,9 +35,10 @@ pub type Attached = Paged<Arc<[u32]>>;
 pub trait Look: Clone + Send + 'static {
     /// The nodes for received and for sent packets.
     const NODES: [&'static str; 2];
-    /// The names by which VPP's clients look for what they denied.
+    /// VPP's names for the counts of denied packets.
     const KNOWN: [&'static str; 2];
-    /// Where windows begin before what interfaces receive; what they send begins with the link's header, as windows do.
+    /// Bytes before the packet at which the windows of received packets begin; windows of sent packets begin with the
+    /// link's header.
     const BACK: u32;
     /// The bytes of the window that it takes.
     const READS: Quarters;
@@ -48,8 +49,8 @@ pub trait Look: Clone + Send + 'static {
     fn look() -> ([&'static str; 2], FindFields) {
         (Self::NODES, Self::fields)
     }
-    /// Asks lists about the packets of `those`, whose length counts from the window's start. Returns those that pass, and those of which
-    /// the windows do not say enough.
+    /// Checks `those` packets, whose length counts from the window's start. Returns the permitted ones, and those whose
+    /// windows end too early.
     fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2];
 }
 
@@ -129,7 +130,7 @@ impl<F: Ruled> Look for Routed<F> {
     }
 }
 
-/// Where frames without tags say what they carry: in the high half of this word.
+/// Offset of the word whose high half is the ethertype of untagged frames.
 const ETHERTYPE: usize = 12;
 
 impl Look for Bridged {
@@ -176,13 +177,14 @@ impl Look for Bridged {
 pub struct Check<L: Look, const SENT: bool> {
     attached: Snapshot<Attached>,
     lists: Snapshot<Lists>,
+    upper: MetadataKey<Upper>,
     look: PhantomData<L>,
 }
 
 impl<L: Look, const SENT: bool> Check<L, SENT> {
-    /// With the lists by interface, and what they say.
-    pub fn new(attached: Snapshot<Attached>, lists: Snapshot<Lists>) -> Check<L, SENT> {
-        Check { attached, lists, look: PhantomData }
+    /// A check with the lists by interface, the lists themselves, and the key of the ports of later fragments.
+    pub fn new(attached: Snapshot<Attached>, lists: Snapshot<Lists>, upper: MetadataKey<Upper>) -> Check<L, SENT> {
+        Check { attached, lists, upper, look: PhantomData }
     }
     const DIRECTION: Direction = if SENT { Direction::Tx } else { Direction::Rx };
 }
@@ -193,7 +195,8 @@ impl<L: Look, const SENT: bool> Stage for Check<L, SENT> {
     type Body<'f> = CheckBody<'f, L, SENT>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> CheckBody<'f, L, SENT> {
-        CheckBody { attached: self.attached.read(guard), lists: self.lists.read(guard), look: PhantomData }
+        let (attached, lists) = (self.attached.read(guard), self.lists.read(guard));
+        CheckBody { attached, lists, upper: self.upper, look: PhantomData }
     }
 }
 
@@ -201,6 +204,7 @@ impl<L: Look, const SENT: bool> Stage for Check<L, SENT> {
 pub struct CheckBody<'f, L, const SENT: bool> {
     attached: &'f Attached,
     lists: &'f Lists,
+    upper: MetadataKey<Upper>,
     look: PhantomData<L>,
 }
 
@@ -232,14 +236,14 @@ impl<'f, L: Look, const SENT: bool> CheckBody<'f, L, SENT> {
         }
         [passed, odd]
     }
-    /// Those of `packets` that pass, each looked at by itself.
+    /// Checks each of `packets` by itself, and returns those that pass.
     #[cold]
     #[inline(never)]
     fn pass_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &Windows<'_>) -> Mask8 {
         let interfaces = if SENT { p.tx } else { p.rx }.array();
         let mut passed = Mask8(0);
         for lane in packets {
-            let (packet, noted) = (windows.packet(p, lane), windows.note(p, lane).map(Upper::of_note));
+            let (packet, noted) = (windows.packet(p, lane), windows.metadata(p, lane, self.upper));
             let passes = self.of(interfaces[lane]).passes::<L>(packet, Check::<L, SENT>::DIRECTION, noted);
             passed = passed | Mask8(u8::from(passes) << lane);
         }

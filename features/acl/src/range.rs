@@ -3,6 +3,7 @@
 use std::fmt;
 
 use quiver_control::object::Scalar;
+use quiver_control::serde_json::Value;
 
 /// Numbers from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,5 +43,8 @@ impl Scalar for Range {
             return Err(format!("{first} is above {last}"));
         }
         Ok(Range { first, last })
+    }
+    fn number_schema() -> Option<Value> {
+        Some(u16::schema())
     }
 }

@@ -1,4 +1,4 @@
-//! Rules, and what they look at of a packet.
+//! Rules, and the packet fields that they match.
 
 use std::net::IpAddr;
 
@@ -23,30 +23,30 @@ quiver_control::choice! {
 /// A rule: which packets it meets, and what it says of them. What it does not name may be anything.
 #[derive(Record, Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Whether they are permitted.
+    /// Action for matching packets.
     #[default(Action::Permit)]
     pub action: Action,
-    /// Where they come from. Without it and destination, packets of both families are met.
+    /// Source prefix. A rule without source and destination matches both address families.
     pub source: Option<AnyPrefix>,
-    /// Where they go.
+    /// Destination prefix of matching packets.
     pub destination: Option<AnyPrefix>,
-    /// The number of what they carry: 17 is UDP; of IPv6 what is behind the extension headers.
+    /// IP protocol number, such as 17 for UDP; for IPv6 that behind the extension headers.
     pub protocol: Option<u8>,
-    /// Source ports of TCP and UDP, or types of ICMP.
+    /// TCP or UDP source ports, or ICMP types.
     #[default(Range::ALL)]
     pub source_ports: Range,
-    /// Destination ports of TCP and UDP, or codes of ICMP.
+    /// TCP or UDP destination ports, or ICMP codes.
     #[default(Range::ALL)]
     pub destination_ports: Range,
-    /// The flags of TCP that matter, as a number: 2 is SYN, 16 is ACK.
+    /// Mask of TCP flags that are compared, such as 2 for SYN and 16 for ACK.
     #[default(0)]
     pub tcp_mask: u8,
-    /// How these are: those that are set.
+    /// Required values of the masked TCP flags.
     #[default(0)]
     pub tcp_flags: u8,
 }
 
-/// What rules look at.
+/// Packet fields that rules match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     source: IpAddr,
@@ -61,7 +61,7 @@ fn is_icmp(protocol: IpProtocol) -> bool {
 }
 
 impl Fields {
-    /// Reads those of a packet, from its IP header on. None of what is malformed or cut off.
+    /// Reads the fields of a packet, from its IP header on. None if it is malformed or truncated.
     pub fn of<F: Family>(packet: &[u8]) -> Option<Fields> {
         let (header, _) = F::Header::parse(packet)?;
         let payload = F::payload(packet)?;
@@ -70,7 +70,7 @@ impl Fields {
         let (source, destination) = (header.source().into(), header.destination().into());
         Some(Fields { source, destination, protocol: payload.protocol.0, upper })
     }
-    /// The same with what was noted of a fragment that does not say it itself (shallow reassembly).
+    /// The fields, with ports that shallow reassembly noted for a later fragment.
     #[must_use]
     pub fn or(self, noted: Option<Upper>) -> Fields {
         Fields { upper: self.upper.or(noted), ..self }
@@ -93,17 +93,17 @@ impl Rule {
         let within = |prefix: &Option<AnyPrefix>, address| prefix.is_none_or(|prefix| prefix.contains(address));
         within(&self.source, fields.source) && within(&self.destination, fields.destination)
     }
-    /// Whether packets of a protocol have what rules call ports.
+    /// Whether rules' port ranges apply to a protocol.
     pub(crate) fn has_numbers(protocol: IpProtocol) -> bool {
         matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol)
     }
-    /// Whether it meets what a packet carries, which is of its protocol.
+    /// Whether the rule matches the ports, or type and code, of a packet of its protocol.
     fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
         let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
         let flags = protocol != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
         (numbers || !Rule::has_numbers(protocol)) && flags
     }
-    /// What holds of a rule by itself; the error's field is one of its own.
+    /// Checks the fields of a rule; the error names a field of the rule.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {
         let wrong = |field: &str, what: &str, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
         let protocol = self.protocol.map(IpProtocol);
@@ -116,16 +116,14 @@ impl Rule {
             _ => {}
         }
         match () {
-            () if !has_all && !has_ports => wrong(
-                "source-ports",
-                "what the packets carry has none",
-                "name protocol 6 (TCP), 17 (UDP), 1 or 58 (ICMP)",
-            ),
+            () if !has_all && !has_ports => {
+                wrong("source-ports", "the protocol has no ports", "name protocol 6 (TCP), 17 (UDP), 1 or 58 (ICMP)")
+            }
             () if self.tcp_mask != 0 && protocol != Some(IpProtocol::TCP) => {
-                wrong("tcp-mask", "what the packets carry has no such flags", "name protocol 6 (TCP)")
+                wrong("tcp-mask", "the protocol has no TCP flags", "name protocol 6 (TCP)")
             }
             () if self.tcp_flags & !self.tcp_mask != 0 => {
-                wrong("tcp-flags", "a flag is set that does not matter", "add it to tcp-mask")
+                wrong("tcp-flags", "a flag is set that the mask excludes", "add it to tcp-mask")
             }
             () => Ok(()),
         }

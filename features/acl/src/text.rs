@@ -13,7 +13,7 @@ pub enum TextError {
     Unknown {
         /// The word.
         found: String,
-        /// What could.
+        /// The expected words.
         expected: &'static str,
     },
     /// A value is missing.
@@ -26,7 +26,7 @@ pub enum TextError {
         field: String,
         /// The value.
         value: String,
-        /// What would be right.
+        /// The valid values.
         expected: &'static str,
     },
 }

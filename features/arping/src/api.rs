@@ -24,7 +24,8 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Ask for an address on a link, or announce it; the answer comes when all is sent and answered, or a second later.
+/// Sends ARP requests or neighbor solicitations for an address, or gratuitous announcements. The reply comes after
+/// all answers, or 1 s after the last request.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "arping", reply = ArpingReply)]
 struct ArpingRequest {
@@ -37,14 +38,14 @@ struct ArpingRequest {
     interval: f64,
 }
 
-/// So many answers came.
+/// Number of answers that were received.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ArpingReply {
     reply_count: u32,
 }
 
-/// The same, to see whether somebody has the address.
+/// Checks an address for conflicts: sends the same packets as `arping`, and reports which MAC address answers.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ArpingAcdReply)]
 struct ArpingAcd {
@@ -57,7 +58,7 @@ struct ArpingAcd {
     interval: f64,
 }
 
-/// So many answers came, the last one from here.
+/// Number of answers, and the MAC address that sent the last one.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ArpingAcdReply {

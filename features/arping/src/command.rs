@@ -15,26 +15,28 @@ use crate::run::{Arping, run};
 pub(crate) fn register(control: &Control) {
     const HOW_OFTEN: &str = "{repeat <repeat:u32> | interval <interval>}";
     control.commands().add_kind(ArgumentKind::of::<Joined>());
-    let help = "Ask for an address on a link by ARP or Neighbour Discovery, or announce one there.";
+    let help = "Send ARP requests or neighbor solicitations for an address, or announce it.";
     let grammar = format!("arping [gratuitous] <address:ip> <interface> {HOW_OFTEN}");
     let arping = described(Command::waiting(grammar, help, async |control, given, output| {
         let interface: InterfaceName = given.get("interface")?;
         let what = (given.has("gratuitous"), given.get::<IpAddr>("address")?);
         say(&control, &given, output, what, ("interface", &interface)).await
     }));
-    let arping = arping.argument("gratuitous", "tell everybody that the address is ours, and ask nobody");
-    control.commands().add(arping.argument("address", "who is to answer").argument("interface", "whose link it is"));
+    let arping = arping.argument("gratuitous", "announce the address instead of asking for it");
+    control.commands().add(
+        arping.argument("address", "destination address").argument("interface", "interface on the address's link"),
+    );
     let grammar = format!("arping <target:address-and-interface> {HOW_OFTEN}");
     let joined = described(Command::waiting(grammar, help, async |control, given, output| {
         let Joined { gratuitous, address, interface } = given.get("target")?;
         say(&control, &given, output, (gratuitous, address), ("target", &InterfaceName(interface))).await
     }));
-    control.commands().add(joined.argument("target", "the same in one word, which may begin with `gratuitous`"));
+    control.commands().add(joined.argument("target", "both in one word, optionally after `gratuitous`"));
 }
 
 fn described(arping: Command) -> Command {
-    let arping = arping.argument("repeat", "how often, 1 if nothing is said");
-    arping.argument("interval", "seconds in between, 1 if nothing is said")
+    let arping = arping.argument("repeat", "number of requests; default 1");
+    arping.argument("interval", "seconds between requests; default 1")
 }
 
 /// Asks, or announces; `place` is the argument that names the interface.
@@ -62,5 +64,6 @@ async fn say(
         None => "Received 0 Reply".into(),
     };
     let mac = answers.from.map(|mac| mac.to_string());
-    Ok(Reply::new(text, json!({"received": answers.count, "mac": mac})))
+    let is_unheard = !gratuitous && answers.count == 0;
+    Ok(Reply::new(text, json!({"received": answers.count, "mac": mac})).failed_if(is_unheard))
 }

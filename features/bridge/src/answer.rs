@@ -1,7 +1,7 @@
-//! `arp-term-l2bd`: questions for the addresses of a domain's hosts are answered where they come from, in place of being
-//! flooded: ARP requests (RFC 826), and neighbour solicitations (RFC 4861, 7.2.4). Who asks is told to control, if somebody
-//! wants to know. Only frames for groups come here, from members of no split-horizon group and others alike; the latter have
-//! come through a tunnel, and their questions are for whoever is at its other end to answer.
+//! `arp-term-l2bd`: answers requests for the addresses of a domain's hosts in place of flooding them: ARP requests (RFC
+//! 826), and neighbor solicitations (RFC 4861, 7.2.4). Control is told of the senders, if a client wants to know. Only
+//! group-addressed frames come here, from members with and without a split-horizon group; those with one have come
+//! through a tunnel, and the tunnel's other end answers their requests.
 //!
 //! Drops: `bad-sender`, for ARP that does not name the frame's own sender; `no-flooding`, where the domain does not.
 
@@ -31,7 +31,7 @@ arcs! {
     }
 }
 
-/// Who has asked.
+/// Sender of an ARP request or a neighbor solicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
     /// Behind this interface.
@@ -40,7 +40,7 @@ pub struct Asker {
     pub generation: u32,
     /// At this address of layer 3.
     pub address: IpAddr,
-    /// And this one of hardware.
+    /// Its MAC address.
     pub mac: MacAddress,
 }
 
@@ -49,7 +49,7 @@ pub struct Asker {
 pub(crate) struct Askers {
     pub outbox: Outbox<Asker>,
     pub generations: Generations,
-    /// Whether somebody wants to know.
+    /// Whether a client wants to know of senders.
     pub wanted: Arc<AtomicBool>,
 }
 
@@ -59,10 +59,10 @@ pub struct ArpTerm {
     pub(crate) askers: Askers,
 }
 
-/// What a frame turns out to be.
+/// Result of looking at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    /// Something else, or a question that nobody here answers.
+    /// Another packet, or a request without an answer here.
     Other,
     /// ARP that does not name the frame's own sender.
     BadSender,
@@ -98,7 +98,7 @@ impl Node for ArpTerm {
 }
 
 impl Askers {
-    /// Those of an instance of the node.
+    /// The way to control for an instance of the node.
     pub(crate) fn of(&self, seed: Seed) -> Askers {
         Askers { outbox: self.outbox.of(seed), ..self.clone() }
     }
@@ -111,10 +111,10 @@ impl Askers {
     }
 }
 
-/// Somebody's address of layer 3, and that of its hardware.
+/// An IP address and its MAC address.
 type Addresses = (IpAddr, MacAddress);
 
-/// Makes a question for an address that is some `host`'s its own answer; and says who asked.
+/// Turns a request for the address of a `host` into its reply. Returns the result, and the sender of the request.
 fn look(frame: &mut [u8], host: impl Fn(IpAddr) -> Option<MacAddress>) -> (Found, Option<Addresses>) {
     let Some(tagged) = TaggedFrame::parse(frame) else { return (Found::Other, None) };
     let (ethertype, source) = (tagged.ethertype, tagged.ethernet.source);
@@ -138,7 +138,7 @@ fn look(frame: &mut [u8], host: impl Fn(IpAddr) -> Option<MacAddress>) -> (Found
     }
 }
 
-/// Who asked, and the address of the host that was asked for, if the packet is the answer by now.
+/// The sender of the request, and the MAC address of the requested host if the packet was turned into the reply.
 type Heard = (Option<Addresses>, Option<MacAddress>);
 
 /// Looks at an ARP packet; none if it is not about IPv4 over Ethernet.
@@ -199,8 +199,7 @@ fn solicitation(payload: &mut [u8], source: MacAddress, host: impl Fn(IpAddr) ->
     Some((told, Some(mac)))
 }
 
-/// Bytes of an advertisement with an address of the link layer. Solicitations that are longer have options that nobody here
-/// knows.
+/// Bytes of an advertisement with a link-layer address. Longer solicitations have options that are not supported here.
 const ANSWER: usize = size_of::<NeighborMessage>() + size_of::<LinkLayerOption>();
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What follows from the configuration: the modes of interfaces, the domains and their members, published for the nodes.
+//! Derived state: the modes of interfaces, the domains and their members, published for the nodes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +23,10 @@ pub(crate) use modes::{follow_interfaces, set, set_mode};
 /// The feature through which a virtual interface sends.
 pub(crate) const BVI_OUTPUT: &str = "bvi-output";
 
-/// What an interface of layer 2 is.
+/// Layer-2 mode of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// An end of a cross-connect: whatever it receives leaves by this one.
+    /// An end of a cross-connect: all received frames leave by this interface.
     Connected(InterfaceId),
     /// A member of a domain.
     Member {
@@ -55,11 +55,11 @@ impl Mode {
 pub struct BridgeState {
     /// Its number in the data plane.
     pub index: DomainIndex,
-    /// What is configured.
+    /// Its configuration.
     pub settings: BridgeDomain,
 }
 
-/// What interfaces are in layer 2, as the room knows it.
+/// Layer-2 modes of all interfaces.
 #[derive(Clone, Default)]
 pub struct Functions(Rc<RefCell<Modes>>);
 
@@ -71,7 +71,7 @@ struct Modes {
 }
 
 impl Functions {
-    /// Notes what an interface is now; returns what it was.
+    /// Sets the mode of an interface; returns the former one.
     fn set(&self, id: InterfaceId, mode: Option<Mode>) -> Option<Mode> {
         let Modes { by_interface, members } = &mut *self.0.borrow_mut();
         let was = match mode {
@@ -116,7 +116,7 @@ impl Modes {
 pub struct Bridges {
     domains: BTreeMap<u32, BridgeState>,
     functions: Functions,
-    /// What interfaces let happen themselves: bits of [`Port`].
+    /// Flags of the interfaces themselves: bits of [`Port`].
     own: BTreeMap<InterfaceId, u32>,
     /// Virtual interfaces that are set up.
     up: BTreeSet<InterfaceId>,
@@ -154,7 +154,7 @@ impl Bridges {
     pub fn modes(&self) -> impl Iterator<Item = (InterfaceId, Mode)> + use<> {
         self.functions.0.borrow().by_interface.clone().into_iter()
     }
-    /// What an interface is in layer 2.
+    /// Layer-2 mode of an interface, if it has one.
     pub fn mode(&self, interface: InterfaceId) -> Option<Mode> {
         self.functions.get(interface)
     }
@@ -216,7 +216,7 @@ impl Bridges {
             self.macs.forget(|station, _| station.domain == domain.index);
         }
     }
-    /// Notes whose an address of layer 3 is, or that it is nobody's any more.
+    /// Sets the MAC address of a host's IP address in a domain, or removes the host.
     pub(crate) fn set_host(&mut self, domain: u32, address: IpAddr, mac: Option<MacAddress>) {
         let Some(index) = self.domains.get(&domain).map(|state| state.index) else { return };
         let mut layer2 = self.published.current().clone();
@@ -259,7 +259,7 @@ impl Bridges {
         self.macs.remove_learned(Station { mac, domain: index })
     }
 
-    /// Notes what an interface is now, and tells the nodes.
+    /// Sets the mode of an interface, and publishes it.
     fn set(&mut self, id: InterfaceId, mode: Option<Mode>) {
         let was = self.functions.set(id, mode);
         let domain = |mode: Option<Mode>| mode.and_then(Mode::domain);
@@ -271,7 +271,7 @@ impl Bridges {
         }
         self.publish(&concerned, &domains);
     }
-    /// Publishes what the nodes read of these interfaces and domains; the rest is as it was.
+    /// Publishes the state of these interfaces and domains; the rest is unchanged.
     fn publish(&mut self, interfaces: &[InterfaceId], domains: &[u32]) {
         let mut layer2 = self.published.current().clone();
         for id in interfaces {
@@ -302,7 +302,7 @@ impl Bridges {
     }
 }
 
-/// What an interface lets happen that says nothing of it.
+/// Flags of an interface that configures none.
 const ALL: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::ANSWER;
 
 fn rules(settings: &BridgeDomain) -> u32 {

@@ -1,8 +1,8 @@
 //! The nodes of a bridge's virtual interface, through which its domain meets layer 3.
 //!
-//! `bvi-input` takes frames from the domain: they are received by the virtual interface, and go where all received
-//! frames go. `bvi-output`, a feature of virtual interfaces that are up on the way out, takes what layer 3 sends by one
-//! into the domain.
+//! `bvi-input` takes frames from the domain: the virtual interface receives them, and they continue as received frames
+//! do. `bvi-output`, a feature of virtual interfaces that are up, puts the packets that layer 3 sends by one into the
+//! domain.
 //!
 //! Drops: `interface-down`, by `bvi-input`.
 

@@ -1,4 +1,4 @@
-//! What becomes of changes of what is configured.
+//! Applies configuration changes.
 
 use quiver_control::{Change, Control, Kind, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
@@ -56,7 +56,7 @@ fn apply_interface(control: &Control, change: Change<'_, Layer2Interface>) -> Re
     }
 }
 
-/// What an interface lets happen, as bits of [`Port`].
+/// Flags of an interface, as bits of [`Port`].
 fn own(interface: &Layer2Interface) -> u32 {
     let bit = |on, bit| if on { bit } else { 0 };
     Port::ANSWER

@@ -1,5 +1,6 @@
-//! `l2-dvr`: packets that a route has go on in layer 2, so that a domain is routed by whoever is nearest (a distributed virtual
-//! router): they leave by an interface of the domain that they came from, in the frames in which they came, with no hop less.
+//! `l2-dvr`: a route returns packets to layer 2, so that the nearest router of a domain routes (a distributed virtual
+//! router). They leave by an interface of the domain that they came from, in the frames in which they came, without
+//! decrementing the TTL.
 //!
 //! Drops: `not-bridged`, where a packet has not come by a domain's virtual interface, or is to leave by none of the domain's.
 

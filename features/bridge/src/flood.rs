@@ -1,8 +1,8 @@
 //! `l2-flood`: frames for many go to every member of the domain but their own interface and its split-horizon group, as
 //! copies; the last one is the original.
 //!
-//! Drops: `no-member`, when nobody else is there; `no-buffer`, when the copies could not all be made: members later in
-//! the list have missed the frame then.
+//! Drops: `no-member` if the domain has no other member; `no-buffer` if there were too few buffers for all copies:
+//! members later in the list have missed the frame then.
 
 use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 

@@ -57,7 +57,7 @@ pub struct ForwardBody<'f> {
 #[derive(Clone, Copy)]
 struct Known {
     key: u64,
-    /// What frames carry of their port and domain.
+    /// Port and domain bits that frames carry in `hop`.
     carried: u32,
     tx: u32,
 }

@@ -1,4 +1,4 @@
-//! The hosts for which bridge domains answer questions: the commands, and clients that want to know who asks.
+//! The hosts for which bridge domains answer requests: the commands, and events about the requests' senders.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -15,14 +15,14 @@ use quiver_interface::Events;
 use crate::answer::Asker;
 use crate::objects::{BridgeDomain, BridgeHost, DomainId};
 
-/// Who asks is told once in so long a time.
+/// A host is reported once in this time.
 const AGAIN: Duration = Duration::from_secs(10);
 /// Askers that are remembered for that.
 const REMEMBERED: usize = 1024;
 
 type Tell = Box<dyn Fn(&Asker)>;
 
-/// Who asked, on its way to whoever wants to know.
+/// Reports of hosts that sent requests, on the way to clients.
 pub(crate) struct Asked {
     wanted: Arc<AtomicBool>,
     told: VecDeque<(Time, Asker)>,
@@ -37,7 +37,7 @@ impl Asked {
     pub fn set(&mut self, tell: Tell) {
         self.tell = Some(tell);
     }
-    /// Says whether somebody wants to know.
+    /// Sets whether a client wants to know.
     pub fn want(&mut self, wanted: bool) {
         self.wanted.store(wanted, Ordering::Relaxed);
         self.told.clear();
@@ -70,9 +70,10 @@ pub(crate) fn register(control: &Control, asked: Asked, inbox: Inbox<Asker>, gen
         let command = Command::new(grammar, help, run).arguments_of::<BridgeDomain>();
         control.commands().add(command.arguments_of::<BridgeHost>());
     };
-    let help = "Let a bridge domain answer ARP and neighbour discovery for its hosts, or not.";
+    let help =
+        "Enable or disable ARP termination of a bridge domain: it answers ARP and neighbor discovery for its hosts.";
     add("set bridge-domain arp term <id:bridge-domains> [disable]", help, set_term);
-    let help = "Name a host of a bridge domain, or delete one, or all.";
+    let help = "Add a host of a bridge domain, delete it, or delete all.";
     let entry = "set bridge-domain arp entry <id:bridge-domains> (<address:ip> <mac> [del] | del-all)";
     add(entry, help, set_entry);
     let help = "Show the hosts for which bridge domains answer.";

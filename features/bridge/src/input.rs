@@ -1,6 +1,6 @@
 //! `l2-input`: frames of an interface in layer 2 go to the peer of a cross-connect, or through the bridge domain, whose
-//! number and rules they carry in `hop` from here on. An interface that has left layer 2 with a frame on its way is in
-//! no domain, which floods nothing and knows nobody: `l2-fwd` drops the frame.
+//! number and flags they carry in `hop` from here on. An interface that has left layer 2 while a frame was on its way
+//! is in no domain, which floods nothing and knows no address: `l2-fwd` drops the frame.
 
 use quiver_engine::{Alike, ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs};
 

@@ -1,4 +1,4 @@
-//! What the nodes of layer 2 read: the mode of each interface, and the members of each bridge domain.
+//! State that the layer-2 nodes read: the mode of each interface, and the members of each bridge domain.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use quiver_engine::Paged;
 use quiver_interface::InterfaceId;
 use quiver_wire::MacAddress;
 
-/// A bridge domain's number in the data plane: what lookups of addresses and floods use. Never 0.
+/// A bridge domain's number in the data plane, for address lookups and floods. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainIndex(pub u16);
 
 /// An interface as the nodes see it: two words, so that eight packets' modes are two lookups.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Port {
-    /// The split-horizon group in the lowest byte, then what the interface is, then what its domain does.
+    /// The split-horizon group in the lowest byte, then the flags of the interface, then those of its domain.
     pub(crate) word: u32,
     /// The domain, or the peer of a cross-connect.
     pub(crate) target: u32,
@@ -24,7 +24,7 @@ pub struct Port {
 impl Port {
     /// Interfaces of the same group, other than 0, send nothing to each other.
     pub(crate) const GROUP: u32 = 0xff;
-    /// Whatever comes goes to the peer.
+    /// Cross-connect: all frames go to the peer.
     pub(crate) const CONNECTED: u32 = 1 << 8;
     /// The virtual interface of its domain, and set up.
     pub(crate) const VIRTUAL: u32 = 1 << 10;
@@ -42,7 +42,7 @@ impl Port {
     pub(crate) const DIVERT: u32 = 1 << 20;
     /// The domain answers questions for addresses that it was told.
     pub(crate) const ANSWER: u32 = 1 << 21;
-    /// What `hop` carries of the word, above the domain.
+    /// Bits of the word that `hop` carries above the domain.
     pub(crate) const CARRIED: u32 =
         Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::DIVERT | Port::ANSWER;
 }
@@ -62,15 +62,15 @@ pub struct Member {
 #[derive(Clone, Default)]
 pub struct Layer2 {
     pub(crate) ports: Paged<Port>,
-    /// By domain.
+    /// Members by domain.
     pub(crate) members: Paged<Arc<[Member]>>,
-    /// By domain, where there is one: the interface for frames to unknown addresses.
+    /// Interface for frames to unknown addresses, by domain, where there is one.
     pub(crate) unknown: Paged<u32>,
-    /// By domain: what it answers questions with.
+    /// Hosts that a domain answers for, by domain.
     pub(crate) hosts: Paged<Arc<Hosts>>,
 }
 
-/// The addresses of layer 3 for which a domain answers, and whose they are.
+/// IP addresses for which a domain answers, with their MAC addresses.
 pub(crate) type Hosts = HashMap<IpAddr, MacAddress>;
 
 impl Layer2 {
@@ -86,7 +86,7 @@ impl Layer2 {
     pub(crate) fn target(&self, interface: u32) -> u32 {
         self.ports.get(interface as usize).map_or(0, |port| port.target)
     }
-    /// What frames of an interface carry in `hop` behind `l2-input`: the rules of its domain, and the domain.
+    /// Value of `hop` behind `l2-input`: the flags and the number of the interface's domain.
     #[inline(always)]
     pub(crate) fn carried(&self, interface: u32) -> u32 {
         self.word(interface) & Port::CARRIED | self.target(interface) & 0xffff

@@ -22,7 +22,7 @@ arcs! {
     }
 }
 
-/// What workers tell control: an address was seen behind an interface.
+/// Message from a worker to control: a MAC address was seen behind an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sighting {
     /// Address and domain, as in the table.
@@ -130,7 +130,7 @@ impl Body for LearnBody<'_> {
     }
 }
 
-/// A worker's sightings on their way to control. What was told is not told again within the second, unless control has
+/// A worker's sightings on their way to control. A sighting is not repeated within a second, unless control has
 /// forgotten addresses since.
 pub struct News {
     outbox: Outbox<Sighting>,
@@ -169,7 +169,7 @@ impl News {
 }
 
 impl Clone for News {
-    /// Each worker remembers what it told itself.
+    /// Each worker remembers its own sightings.
     fn clone(&self) -> News {
         News::new(self.outbox.clone(), self.forgotten.clone())
     }

@@ -1,5 +1,5 @@
-//! The tasks that learn addresses from what workers have seen, and forget those that were not seen for too long. Both take
-//! turns, so that a million stations keep nobody waiting.
+//! The tasks that learn addresses from workers' sightings, and forget those that have aged. Both work in short turns,
+//! so that a million stations delay no other task.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const TOGETHER: usize = 64;
 const TURN: usize = 4096;
 /// How often entries are looked at for their age.
 const AGEING_PERIOD: Duration = Duration::from_secs(5);
-/// Of how many buckets of the table, with up to three entries each, ages are looked at before others have their turn.
+/// Buckets of the table, with up to three entries each, whose ages are checked in one turn.
 const AGED_TOGETHER: usize = 512;
 /// A resolution of a second is enough for ages in minutes.
 const TICK: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ fn set_clock(control: &Control, start: Time) {
     control.room::<Bridges>().macs.set_clock(control.now().since(start).as_secs() as u32);
 }
 
-/// Learns what workers have seen until now.
+/// Learns all sightings up to now.
 pub(crate) fn settle(control: &Control) {
     let waiting = control.room::<Bridges>().macs.sightings.len();
     for _ in 0..waiting.div_ceil(TURN) {
@@ -61,7 +61,7 @@ pub(crate) fn settle(control: &Control) {
     }
 }
 
-/// Learns what is waiting now, but no more than others can wait for. True if there is more.
+/// Learns waiting sightings for one short turn. True if there are more.
 fn learn_some(control: &Control) -> bool {
     let generations = control.room::<Dataplane>().generations().clone();
     let mut bridges = control.room_mut::<Bridges>();
@@ -110,7 +110,7 @@ impl Ages {
     }
 }
 
-/// Forgets what is too old in a part of the table. Returns where to go on, if there is more.
+/// Forgets aged addresses in a part of the table. Returns the place to continue at, if there is more.
 fn age_some(control: &Control, ages: &Ages, from: usize) -> Option<usize> {
     let mut bridges = control.room_mut::<Bridges>();
     let (gone, next) = bridges.macs.sweep(from, AGED_TOGETHER, |entry| ages.is_over(entry));
@@ -130,7 +130,7 @@ mod tests {
 
     const STATIONS: u64 = 1_000_000;
 
-    /// By what is done in a turn, not by time: a turn learns, or forgets, only so many, and others have theirs between.
+    /// The work of a turn is bounded by a number of addresses, not by time: other tasks run in between.
     #[test]
     fn a_million_stations_are_learned_and_forgotten_in_short_turns() {
         let executor = Executor::new(1);

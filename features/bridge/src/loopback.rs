@@ -9,53 +9,68 @@ use quiver_wire::{MacAddress, UnicastMac};
 pub(crate) const KIND: &str = "loopback";
 const MTU: u16 = 9000;
 
-/// An interface without hardware: its addresses are reached through others, or through a bridge domain.
+/// Loopback interface or BVI: an interface without hardware.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "loopbacks", provides = "interface")]
 pub struct Loopback {
-    /// Its name: loop0, loop1 and so on, or bvi0, bvi1 and so on.
+    /// Name: loop0, loop1 and so on, or bvi0, bvi1 and so on.
     #[key]
     pub name: String,
-    /// Its address; without it, one made of its number.
+    /// MAC address. Default: a generated one, unique among loopbacks and daemons.
     #[fixed]
     pub mac: Option<UnicastMac>,
 }
 
-/// The two families of names, and the first octets of the addresses that follow from their numbers.
+/// The two families of names, and the first octets of the addresses that VPP makes of their numbers.
 const FAMILIES: [(&str, [u8; 2]); 2] = [("loop", [0xde, 0xad]), ("bvi", [0xb0, 0xb0])];
 
-/// The address that goes with a name; None if there is no such name.
-fn mac_of(name: &str) -> Option<MacAddress> {
-    FAMILIES.iter().find_map(|(stem, [a, b])| {
+/// The family of a name, by its place, and the number; None if there is no such name.
+fn instance_of(name: &str) -> Option<(usize, u32)> {
+    FAMILIES.iter().enumerate().find_map(|(family, (stem, _))| {
         let digits = name.strip_prefix(stem)?;
-        let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
-        let [c, d, e, f] = number.to_be_bytes();
-        Some(MacAddress([*a, *b, c, d, e, f]))
+        let number = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
+        Some((family, number))
     })
 }
 
+/// The address that VPP gives an instance: the same in every daemon.
+pub(crate) fn vpp_mac(name: &str) -> Option<MacAddress> {
+    let (family, number) = instance_of(name)?;
+    let ((_, [a, b]), [c, d, e, f]) = (FAMILIES.get(family)?, number.to_be_bytes());
+    Some(MacAddress([*a, *b, c, d, e, f]))
+}
+
+/// An address that no other instance has, and none of a daemon of another identity: a locally administered one for one station,
+/// whose other 46 bits count the instances from the identity on.
+fn own_mac(identity: u128, name: &str) -> Option<MacAddress> {
+    let (family, number) = instance_of(name)?;
+    let place = u64::from(number) * FAMILIES.len() as u64 + family as u64;
+    let [_, _, a, b, c, d, e, f] = (identity as u64).wrapping_add(place).to_be_bytes();
+    Some(MacAddress([a << 2 | 0b10, b, c, d, e, f]))
+}
+
 pub(crate) fn register(control: &Control) {
-    control.objects().add(Kind::new(apply).check(check));
+    control.objects().add(Kind::new(apply).check(check).memory(|_| quiver_interface::MEMORY));
     let add = |command: Command| control.commands().add(command.arguments_of::<Loopback>());
     // VPP has two commands for each, which do the same.
     for grammar in ["create loopback interface", "loopback create-interface"] {
         let grammar = format!("{grammar} {{mac <mac> | instance <instance:u32>}}");
         let make = |control: &Control, matches: &Matches| make(control, matches, "loop");
-        add(Command::new(grammar, "Create an interface without hardware.", make));
+        add(Command::new(grammar, "Create a loopback interface.", make));
     }
     for grammar in ["delete loopback interface", "loopback delete-interface"] {
-        add(Command::waiting(format!("{grammar} intfc <interface>"), "Delete a loopback.", delete));
+        add(Command::waiting(format!("{grammar} intfc <interface>"), "Delete a loopback interface.", delete));
     }
     add(Command::new(
         "bvi create {mac <mac> | instance <instance:u32>}",
-        "Create an interface to be the virtual one of a bridge domain.",
+        "Create a bridge virtual interface (BVI).",
         |control, matches| make(control, matches, "bvi"),
     ));
-    add(Command::waiting("bvi delete <interface>", "Delete a virtual interface.", delete));
+    add(Command::waiting("bvi delete <interface>", "Delete a bridge virtual interface (BVI).", delete));
 }
 
 fn check(loopback: &Loopback) -> Result<(), ObjectError> {
-    match mac_of(&loopback.name) {
+    match instance_of(&loopback.name) {
         Some(_) => Ok(()),
         None => Err(ObjectError::field("name", format!("'{}' is no name of a loopback", loopback.name))
             .remedy("choose one such as loop0 or bvi0")),
@@ -65,8 +80,12 @@ fn check(loopback: &Loopback) -> Result<(), ObjectError> {
 fn apply(control: &Control, change: Change<'_, Loopback>) -> Result<(), ObjectError> {
     match change {
         Change::Create(loopback) => {
-            let mac = loopback.mac.map(UnicastMac::get).or_else(|| mac_of(&loopback.name)).unwrap_or_default();
             let name = loopback.name.clone();
+            let default = || match control.identity() {
+                Some(identity) => own_mac(identity, &name),
+                None => vpp_mac(&name),
+            };
+            let mac = loopback.mac.map(UnicastMac::get).or_else(default).unwrap_or_default();
             create(control, NewInterface { name, kind: KIND, mac, mtu: MTU, parent: None, queues: None }).map(|_| ())
         }
         // Every field is fixed.
@@ -103,4 +122,28 @@ async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, 
     }
     control.delete_in_turns::<Loopback>(&name).await?;
     Ok(Reply::done())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_instance_of_each_daemon_has_an_address_of_its_own() {
+        let names = ["loop0", "loop1", "loop4294967295", "bvi0", "bvi1", "bvi4294967295"];
+        let identities = [0, 1 << 40, 1 << 45 | 7, 0x1234_5678_9abc_def0_1122_3344_5566_7788];
+        let mut seen = HashSet::new();
+        for identity in identities {
+            for name in names {
+                let mac = own_mac(identity, name).expect("a name");
+                assert_eq!(mac.0[0] & 0b11, 0b10, "{mac}: one station's, administered locally");
+                assert_eq!(own_mac(identity, name), Some(mac), "the same after a restart");
+                assert!(seen.insert(mac), "{identity:x} {name}: {mac} is another one's");
+            }
+        }
+        assert_eq!(own_mac(0x5566_7788, "loop1").map(|mac| mac.to_string()).as_deref(), Some("02:00:55:66:77:8a"));
+        assert_eq!(["loop", "loop01", "loop-1", "lo0", "loop4294967296"].map(|name| own_mac(7, name)), [None; 5]);
+    }
 }

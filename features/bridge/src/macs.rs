@@ -1,4 +1,4 @@
-//! The table of addresses: control writes it, from configuration and from what workers have seen.
+//! The MAC address table: control writes it, from configuration and from workers' sightings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,17 +17,20 @@ use crate::station::{Place, Station};
 
 /// Addresses of all domains together.
 pub(crate) const STATIONS_MAX: usize = 16 << 20;
-/// Sightings on their way; workers repeat what is lost. Those of some milliseconds at five million in a second.
+/// Largest number of sightings on their way; workers repeat lost ones. Some milliseconds' worth at five million a
+/// second.
 const SIGHTINGS_MAX: usize = 32_768;
+/// Buckets of the table, with up to three entries each, that are listed before others have their turn.
+const LISTED: usize = 64;
 /// Changes that wait until clients are told; more of them are lost.
 const CHANGES_MAX: usize = 1 << 20;
 
-/// The table, with what is known of it.
+/// The table and its bookkeeping.
 pub struct Macs {
     table: ExactWriter,
     clock: Arc<AtomicU32>,
     pub(crate) sightings: Inbox<Sighting>,
-    /// Counts what workers may believe to be in the table and is not: so they tell of it again.
+    /// Raised when entries go that workers may believe to be there, so that they report them again.
     forgotten: Arc<AtomicU32>,
     /// Learned entries, in all and by domain.
     learned: Tally,
@@ -37,7 +40,7 @@ pub struct Macs {
     refused: u64,
     /// Addresses that are learned at most, of all domains together.
     pub(crate) learned_max: usize,
-    /// What clients have not been told yet; nothing while nobody wants to know.
+    /// Changes that clients were not told yet; none while no client wants them.
     pub(crate) changes: Option<Vec<MacChange>>,
     /// Notified when there is something to tell.
     pub(crate) changed: Signal,
@@ -70,18 +73,18 @@ impl Tally {
     }
 }
 
-/// What became of a learned address.
+/// A change of a learned address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacChange {
     /// The address.
     pub mac: MacAddress,
     /// Where it is, or was.
     pub interface: InterfaceId,
-    /// What it was that happened.
+    /// The kind of change.
     pub what: MacEvent,
 }
 
-/// What can become of a learned address.
+/// Kinds of changes of a learned address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacEvent {
     /// It was seen for the first time.
@@ -111,7 +114,7 @@ impl MacEntry {
 }
 
 impl Macs {
-    /// An empty table, and the workers' way to tell what they saw.
+    /// An empty table, and the workers' way to report sightings.
     pub(crate) fn new(dataplane: &Dataplane, stations_max: usize) -> Result<(Macs, News), ExactError> {
         let (outbox, sightings) = channel(SIGHTINGS_MAX, dataplane.bell());
         // Addresses come from strangers: whoever knew the seed could choose addresses that share a bucket.
@@ -139,7 +142,7 @@ impl Macs {
     pub(crate) fn clock(&self) -> Arc<AtomicU32> {
         self.clock.clone()
     }
-    /// Fetches what learning an address will touch.
+    /// Prefetches the lines that learning an address will touch.
     pub(crate) fn prefetch(&self, sighting: &Sighting) {
         self.table.prefetch(sighting.key);
     }
@@ -160,6 +163,20 @@ impl Macs {
         let mut entries: Vec<_> = self.iter().collect();
         entries.sort_by_key(|entry| (entry.station.domain, entry.station.mac));
         entries
+    }
+    /// The stations in a part of the table, from a place on that begins as 0, and the place to go on from; None at the end. All
+    /// have other places when [`Macs::places`] changes.
+    pub(crate) fn some(&self, from: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
+        let (rows, next) = self.table.some(from, LISTED);
+        (rows.into_iter().map(|row| Station::of(row.key)), next)
+    }
+    /// The number of places, which changes when the table grows.
+    pub(crate) fn places(&self) -> usize {
+        self.table.places()
+    }
+    /// The entry of a station.
+    pub(crate) fn get(&self, station: Station) -> Option<MacEntry> {
+        self.table.get(station.key()).map(|row| MacEntry::of(row, self.now()))
     }
     /// How many entries there are, and how many of them were learned.
     pub fn count(&self) -> (usize, usize) {
@@ -224,7 +241,7 @@ impl Macs {
             self.forget(|station, place| place.interface == interface && unwanted(station, place));
         }
     }
-    /// What workers have told of is to be told again.
+    /// Makes workers report addresses again that they have reported already.
     pub(crate) fn forgot(&self) {
         self.forgotten.fetch_add(1, Ordering::Relaxed);
     }
@@ -261,13 +278,13 @@ impl Macs {
             (Ok(()), None) => {}
         }
     }
-    /// Keeps in mind what clients are to be told.
+    /// Keeps a change for clients' events.
     pub(crate) fn note(&mut self, station: Station, interface: InterfaceId, what: MacEvent) {
         let Some(changes) = self.changes.as_mut().filter(|changes| changes.len() < CHANGES_MAX) else { return };
         changes.push(MacChange { mac: station.mac, interface, what });
         self.changed.notify();
     }
-    /// Forgets what was learned: behind an interface, in a domain, or all.
+    /// Forgets learned addresses: behind an interface, in a domain, or all.
     pub(crate) fn forget_learned(&mut self, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
         self.forget(|station, place| {
             !place.fixed

@@ -1,4 +1,4 @@
-//! What is configured: bridge domains, interfaces of layer 2, static addresses.
+//! Configuration: bridge domains, layer-2 interfaces, static addresses.
 
 use std::net::IpAddr;
 
@@ -16,46 +16,46 @@ quiver_control::reference! {
     pub struct MemberName(String) in "layer2-interfaces", "the name of an interface of layer 2";
 }
 
-/// A bridge domain: interfaces that form one broadcast domain.
+/// Bridge domain: interfaces that form one broadcast domain.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "bridge-domains")]
 pub struct BridgeDomain {
-    /// The number by which commands name it.
+    /// Bridge domain id in commands.
     #[key]
     pub id: u32,
-    /// Whether source addresses are learned.
+    /// Whether source MAC addresses are learned.
     #[default(true)]
     pub learn: bool,
-    /// Whether frames to known addresses go to their interface only.
+    /// Whether frames to known MAC addresses are forwarded to their interface only.
     #[default(true)]
     pub forward: bool,
-    /// Whether frames to unknown addresses go to all members.
+    /// Whether frames to unknown unicast addresses are flooded.
     #[default(true)]
     pub uu_flood: bool,
-    /// Whether frames to groups go to all members.
+    /// Whether multicast and broadcast frames are flooded.
     #[default(true)]
     pub flood: bool,
-    /// Whether ARP requests and neighbour solicitations for the domain's hosts are answered, in place of being flooded.
+    /// Whether the domain answers ARP requests and neighbor solicitations for its hosts instead of flooding them.
     #[default(false)]
     pub arp_term: bool,
-    /// Minutes after which an address that was not seen is forgotten; 0 keeps them.
+    /// Minutes without traffic after which a learned MAC address expires; 0 disables aging.
     #[default(0)]
     pub mac_age: u8,
-    /// Addresses that are learned at most.
+    /// Largest number of learned MAC addresses.
     #[default(1_000_000)]
     pub learn_limit: u32,
-    /// What its owner calls it.
+    /// Tag for the owner of the bridge domain.
     pub tag: Option<String>,
 }
 
-/// What bridge domains that are made from then on have.
+/// Defaults of bridge domains that are created later.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "bridge-domain-defaults")]
 pub struct BridgeDefaults {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// Addresses that are learned at most.
+    /// Largest number of learned MAC addresses.
     #[default(1_000_000)]
     pub learn_limit: u32,
 }
@@ -76,75 +76,75 @@ impl BridgeDomain {
     }
 }
 
-/// An interface of layer 2: a member of a bridge domain, or an end of a cross-connect.
+/// Interface in layer-2 mode: a member of a bridge domain, or one end of a cross-connect.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "layer2-interfaces")]
 pub struct Layer2Interface {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The bridge domain that it is a member of.
+    /// Bridge domain of the interface.
     #[fixed]
     pub domain: Option<DomainId>,
-    /// Whether it is the virtual interface through which the domain meets layer 3.
+    /// Whether it is the bridge virtual interface (BVI), which connects the domain to layer 3.
     #[fixed]
     #[default(false)]
     pub bvi: bool,
-    /// Whether it gets the domain's frames to unknown addresses, instead of all members, and no others.
+    /// Whether it alone receives the domain's frames to unknown unicast addresses, and no other frames.
     #[fixed]
     #[default(false)]
     pub uu_forward: bool,
-    /// Its split-horizon group: members of one group, other than 0, send nothing to each other.
+    /// Split-horizon group. Members of one group other than 0 do not forward to each other.
     #[default(0)]
     pub group: u8,
-    /// The interface by which everything leaves that is received, instead of a domain.
+    /// Interface that transmits all frames received here (cross-connect), in place of a bridge domain.
     #[fixed]
     pub connect: Option<InterfaceName>,
-    /// Whether addresses are learned of what it receives, as far as the domain learns.
+    /// Whether MAC addresses are learned from frames received here, if the domain learns.
     #[default(true)]
     pub learn: bool,
-    /// Whether what it receives goes to known addresses only where these are, as far as the domain does that.
+    /// Whether frames received here go to known MAC addresses only at their interface, if the domain forwards.
     #[default(true)]
     pub forward: bool,
-    /// Whether what it receives for groups goes to all members, as far as the domain does that.
+    /// Whether multicast and broadcast frames received here are flooded, if the domain floods.
     #[default(true)]
     pub flood: bool,
-    /// Whether what it receives for unknown addresses goes to all members, as far as the domain does that.
+    /// Whether frames received here to unknown unicast addresses are flooded, if the domain floods them.
     #[default(true)]
     pub uu_flood: bool,
-    /// Whether nothing leaves by it, to break a circle.
+    /// Whether the interface transmits nothing because a spanning tree blocks it.
     #[default(false)]
     pub stp_blocked: bool,
-    /// Whether nothing leaves by it, since its line counts as down.
+    /// Whether the interface transmits nothing because its line is down.
     #[default(false)]
     pub line_down: bool,
 }
 
-/// An address that is not learned but said.
+/// Static MAC table entry of a bridge domain.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "static-macs")]
 pub struct StaticMac {
-    /// The bridge domain.
+    /// Id of the bridge domain.
     #[key]
     pub domain: DomainId,
-    /// The address.
+    /// MAC address of the entry.
     #[key]
     pub mac: UnicastMac,
-    /// The member behind which it is; without one, frames to it are dropped.
+    /// Member behind which the address is. Without it, frames to the address are dropped.
     pub interface: Option<MemberName>,
 }
 
-/// A host of a bridge domain: who asks for its address is answered by the domain, where that terminates ARP.
+/// Host for which a bridge domain with `arp-term` answers ARP requests or neighbor solicitations.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "bridge-hosts")]
 pub struct BridgeHost {
-    /// The bridge domain.
+    /// Id of the bridge domain.
     #[key]
     pub domain: DomainId,
-    /// Its address of layer 3, IPv4 or IPv6.
+    /// IPv4 or IPv6 address of the host.
     #[key]
     pub address: IpAddr,
-    /// Its address of hardware.
+    /// MAC address of the host.
     pub mac: UnicastMac,
 }
 
@@ -194,7 +194,8 @@ pub(crate) fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectE
 
 pub(crate) fn check_host(host: &BridgeHost) -> Result<(), ObjectError> {
     match host.address.is_unspecified() || host.address.is_multicast() {
-        true => Err(ObjectError::field("address", format!("{} is nobody's", host.address)).remedy("give a host's")),
+        true => Err(ObjectError::field("address", format!("{} is no host's address", host.address))
+            .remedy("give a unicast address")),
         false => Ok(()),
     }
 }

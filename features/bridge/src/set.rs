@@ -21,59 +21,63 @@ pub(crate) fn register(control: &Control) {
     add(
         "create bridge-domain <id:bridge-domain> (del | {learn <learn:bool> | forward <forward:bool> | \
          uu-flood <uu-flood:bool> | flood <flood:bool> | arp-term <arp-term:bool> | mac-age <mac-age:u8> | learn-limit <learn-limit:u32>})",
-        "Create a bridge domain, change one, or delete it.",
+        "Create, change or delete a bridge domain.",
         create,
     );
     add(
         "set bridge-domain (learn|forward|uu-flood|flood) <id:bridge-domains> [disable]",
-        "Let a bridge domain do something, or not.",
+        "Enable or disable a bridge-domain flag.",
         set_flag,
     );
     add(
         "set bridge-domain mac-age <id:bridge-domains> <mac-age:u8>",
-        "Set when unseen addresses are forgotten.",
+        "Set the MAC aging time of a bridge domain in minutes.",
         |c, m| {
             let age = m.get("mac-age")?;
             edit(c, m, |domain| domain.mac_age = age)
         },
     );
-    add("set bridge-domain learn-limit <id:bridge-domains> <learn-limit:u32>", "Limit learned addresses.", |c, m| {
-        let limit = m.get("learn-limit")?;
-        edit(c, m, |domain| domain.learn_limit = limit)
-    });
+    add(
+        "set bridge-domain learn-limit <id:bridge-domains> <learn-limit:u32>",
+        "Set the learn limit of a bridge domain.",
+        |c, m| {
+            let limit = m.get("learn-limit")?;
+            edit(c, m, |domain| domain.learn_limit = limit)
+        },
+    );
     add(
         "set interface l2 bridge <interface> <domain:bridge-domain> [bvi|uu-fwd] [<group:u8>]",
-        "Make an interface a member of a bridge domain.",
+        "Add an interface to a bridge domain.",
         bridge,
     );
     add(
         "set interface l2 (learn|forward|flood|uu-flood|stp-blocked|line-down) <interface> [disable]",
-        "Let an interface of layer 2 do something, or not.",
+        "Enable or disable a flag of a layer-2 interface.",
         set_member_flag,
     );
     add(
         "set bridge-domain default-learn-limit <learn-limit:u32>",
-        "Limit the addresses that domains learn which are made from now on.",
+        "Set the learn limit of bridge domains that are created later.",
         default_limit,
     );
     add(
         "set interface l2 xconnect <interface> <peer:interface>",
-        "Send all that an interface receives by another.",
+        "Cross-connect an interface: transmit all that it receives by another one.",
         connect,
     );
-    add("set interface l3 <interface>", "Give an interface back to layer 3.", layer3);
+    add("set interface l3 <interface>", "Return an interface to layer-3 mode.", layer3);
     add(
         "l2fib add <mac> <domain:bridge-domains> (filter | <interface> [static])",
-        "Say where an address is: for good, or until it moves or ages.",
+        "Add a MAC table entry: static, or subject to moves and aging.",
         add_mac,
     );
-    add("l2fib del <mac> <domain:bridge-domains>", "Forget an address.", delete_mac);
+    add("l2fib del <mac> <domain:bridge-domains>", "Delete a MAC table entry.", delete_mac);
     add(
         "l2fib flush-mac (all | interface <interface> | bridge-domain <domain:bridge-domains>)",
-        "Forget learned addresses.",
+        "Flush learned MAC addresses.",
         flush,
     );
-    add("clear l2fib", "Forget all learned addresses.", flush);
+    add("clear l2fib", "Clear all learned MAC addresses.", flush);
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

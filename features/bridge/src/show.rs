@@ -1,33 +1,31 @@
 //! The commands that show bridges, and the trace of their nodes.
 
+use std::collections::BTreeMap;
+
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table};
 use quiver_engine::trace::Record;
-use quiver_interface::{InterfaceName, Interfaces};
-use quiver_wire::{EthernetHeader, Header};
+use quiver_interface::{Interfaces, chosen};
+use quiver_wire::{EthernetHeader, Header, MacAddress};
 use serde_json::json;
 
 use crate::bridges::{BridgeState, Bridges, Mode};
+use crate::layer2::DomainIndex;
 use crate::learning::settle;
 use crate::macs::MacEntry;
 use crate::objects::DomainId;
+use crate::station::Station;
 
 pub(crate) fn register(control: &Control) {
-    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        control.commands().add(Command::new(grammar, help, run));
-    };
-    add(
-        "show bridge-domain [<id:bridge-domains>] [detail]",
-        "Show bridge domains, with detail their members.",
-        domains,
-    );
-    add(
-        "show l2fib [verbose | all | bd_id <domain:bridge-domains>]",
-        "Show how many addresses are known; with a choice, which.",
-        macs,
-    );
-    add("show l2patch", "Show which interfaces send all that they receive by another.", connected);
-    add("show mode [<interface>...]", "Show what interfaces are in layer 2 and 3.", modes);
+    let commands = control.commands();
+    let grammar = "show bridge-domain [<id:bridge-domains>] [detail]";
+    commands.add(Command::new(grammar, "Show bridge domains; `detail` adds their members.", domains));
+    let grammar = "show l2fib [verbose | all | bd_id <domain:bridge-domains>]";
+    let help = "Show the number of MAC table entries, or with an argument the entries.";
+    commands.add(Command::waiting(grammar, help, macs));
+    commands.add(Command::waiting("show l2patch", "Show the layer-2 cross-connects.", connected));
+    let help = "Show the layer-2 or layer-3 mode of interfaces.";
+    commands.add(Command::waiting("show mode [<interface>...]", help, modes));
 }
 
 fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -87,18 +85,21 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
     Ok(Reply::new(format!("{}{text}", table.to_text()), json))
 }
 
-fn macs(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    settle(control);
-    let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+async fn macs(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    settle(&control);
     let only = matches.find::<DomainId>("domain")?;
-    let mut table = Table::new(["Mac-Address", "BD-ID", "Age(min)", "static", "filter", "bvi", "Interface-Name"]);
+    let titles = ["Mac-Address", "BD-ID", "Age(min)", "static", "filter", "bvi", "Interface-Name"];
+    let mut rows = Rows::new(&control, &output, titles).named("entries");
     let listed = only.is_some() || matches.has("verbose") || matches.has("all");
-    for MacEntry { station, place, age } in if listed { bridges.macs.entries() } else { vec![] } {
+    for station in if listed { stations(&control, &mut rows).await } else { BTreeMap::new() }.into_values() {
+        rows.step().await;
+        let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+        let Some(MacEntry { place, age, .. }) = bridges.macs.get(station) else { continue };
         let Some(id) = bridges.id_of(station.domain).filter(|id| only.as_ref().is_none_or(|only| only.0 == *id)) else {
             continue;
         };
         let flag = |on| Cell::new(if on { "*" } else { "-" }, on);
-        table.row([
+        rows.row([
             Cell::of(station.mac),
             Cell::from(id),
             if place.fixed { Cell::new("no", serde_json::Value::Null) } else { Cell::from(age / 60) },
@@ -112,38 +113,58 @@ fn macs(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             },
         ]);
     }
+    let bridges = control.room::<Bridges>();
     let ((total, learned), (lost, refused)) = (bridges.macs.count(), bridges.macs.missed());
-    let text = if listed { table.to_text() } else { String::new() };
-    let text = format!(
-        "{text}L2FIB total/learned entries: {total}/{learned}  Sightings lost: {lost}  Refused by limits: {refused}"
-    );
-    let json = json!({
-        "total": total, "learned": learned, "lost": lost, "refused": refused, "entries": table.to_json(),
-    });
-    Ok(Reply::new(text, json))
+    let counts =
+        format!("L2FIB total/learned entries: {total}/{learned}  Sightings lost: {lost}  Refused by limits: {refused}");
+    let json = json!({"total": total, "learned": learned, "lost": lost, "refused": refused});
+    if listed {
+        return Ok(rows.end_with(&counts, json));
+    }
+    let json = json!({"total": total, "learned": learned, "lost": lost, "refused": refused, "entries": []});
+    Ok(Reply::new(counts, json))
 }
 
-fn connected(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
-    let peer = |id| match bridges.mode(id) {
-        Some(Mode::Connected(peer)) => Some(interfaces.name(peer)),
-        _ => None,
-    };
-    let pairs: Vec<_> = interfaces.iter().filter_map(|of| Some((of.name.clone(), peer(of.id)?))).collect();
-    let text = match pairs.is_empty() {
-        true => "no l2patch entries".to_owned(),
-        false => pairs.iter().map(|(from, to)| format!("{from:>26} -> {to}\n")).collect(),
-    };
-    let list: Vec<_> = pairs.iter().map(|(from, to)| json!({"interface": from, "peer": to})).collect();
-    Ok(Reply::new(text, list.into()))
+/// The stations that are known, by domain and address.
+async fn stations(control: &Control, rows: &mut Rows) -> BTreeMap<(DomainIndex, MacAddress), Station> {
+    let (mut stations, mut from, mut places) = (BTreeMap::new(), Some(0), None);
+    while let Some(first) = from {
+        rows.step().await;
+        let macs = &control.room::<Bridges>().macs;
+        // A table that grows has all of them in other places.
+        let first = if places.replace(macs.places()) == Some(macs.places()) { first } else { 0 };
+        let (some, next) = macs.some(first);
+        stations.extend(some.map(|station| ((station.domain, station.mac), station)));
+        from = next;
+    }
+    stations
 }
 
-fn modes(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
-    let names = matches.all::<InterfaceName>("interface")?;
-    let mut lines = vec![];
-    let mut list = vec![];
-    for interface in interfaces.iter().filter(|i| names.is_empty() || names.iter().any(|name| name.0 == i.name)) {
+async fn connected(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    let mut is_empty = true;
+    let ids = control.room::<Interfaces>().ids();
+    for id in ids {
+        listing.step().await;
+        let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+        let (Some(from), Some(Mode::Connected(peer))) = (interfaces.get(id), bridges.mode(id)) else { continue };
+        let peer = interfaces.name(peer);
+        listing.line(&format!("{:>26} -> {peer}", from.name));
+        listing.element(|| json!({"interface": from.name, "peer": peer}));
+        is_empty = false;
+    }
+    if is_empty {
+        listing.line("no l2patch entries");
+    }
+    Ok(listing.end())
+}
+
+async fn modes(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    for id in chosen(&control, &matches)? {
+        listing.step().await;
+        let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+        let Some(interface) = interfaces.get(id) else { continue };
         let name = &interface.name;
         let (line, json) = match bridges.mode(interface.id) {
             None => (format!("l3 {name}"), json!({"interface": name, "mode": "l3"})),
@@ -165,10 +186,10 @@ fn modes(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
                 (format!("l2 bridge {name} bd_id {domain}{role} shg {group}"), json)
             }
         };
-        lines.push(line);
-        list.push(json);
+        listing.line(&line);
+        listing.element(|| json);
     }
-    Ok(Reply::new(lines.join("\n"), list.into()))
+    Ok(listing.end())
 }
 
 /// Addresses, interface and domain, for the trace.

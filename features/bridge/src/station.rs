@@ -14,7 +14,7 @@ pub(crate) const FILTER: u64 = 1 << 33;
 /// In a value: the interface is the domain's virtual one.
 pub(crate) const VIRTUAL: u64 = 1 << 34;
 
-/// An address in a domain: what the table is searched for.
+/// A MAC address in a domain: the key of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Station {
     /// The address.
@@ -60,12 +60,12 @@ pub(crate) struct Keys<I: Isa> {
 }
 
 impl<I: Isa> Keys<I> {
-    /// Those of the destinations, the first six octets, in the frames' domains.
+    /// Keys of the destinations, the first six octets, in the frames' domains.
     #[inline(always)]
     pub fn of_destinations(p: &PacketLanes<I>) -> Keys<I> {
         Keys { high: p.header.word(0), low: p.header.word(4) & 0xffff_0000 | p.hop & 0xffff }
     }
-    /// Those of the sources, the next six.
+    /// Keys of the sources, the next six octets.
     #[inline(always)]
     pub fn of_sources(p: &PacketLanes<I>) -> Keys<I> {
         let (first, second) = (p.header.word(4), p.header.word(8));
@@ -95,7 +95,7 @@ impl<I: Isa> Keys<I> {
     }
 }
 
-/// What was found of the lanes that were asked for, of all of them.
+/// Extends the result for the lanes that were looked up to all lanes.
 #[inline(always)]
 pub(crate) fn of_all(found: u8, asked: Mask8, lanes: Mask8) -> Mask8 {
     if asked == lanes || found == 0 { Mask8(found) } else { lanes }

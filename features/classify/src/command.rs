@@ -13,15 +13,18 @@ use crate::{Classifier, Use, filter};
 pub(crate) fn register(control: &Control) {
     let classify = Command::new(
         "classify filter (trace|pcap) <words:text>...",
-        "Have `trace add ... filter` or `pcap trace ... filter` take packets whose bytes behind a mask are as given: mask l3 ip4 src match l3 ip4 src \
-         10.0.0.1; `del` takes back the table of a mask, or all.",
+        "Select packets for `trace add ... filter` or `pcap trace ... filter` by mask and value: mask l3 ip4 src match l3 ip4 src 10.0.0.1; `del` deletes the table of a mask, or all.",
         change,
     );
     control.commands().add(classify);
-    control.commands().add(Command::new("show classify filter [verbose]", "Show what uses which tables.", show_filter));
+    control.commands().add(Command::new(
+        "show classify filter [verbose]",
+        "Show which features use which classify tables.",
+        show_filter,
+    ));
     let show = "show classify tables {verbose [<level:u32>] | index <number:u32>}";
-    let show = Command::new(show, "Show masks, values, and how many packets had them.", show_tables);
-    control.commands().add(show.argument("level", "nothing but VPP's habit").argument("number", "one table"));
+    let show = Command::new(show, "Show classify tables: masks, values and hit counters.", show_tables);
+    control.commands().add(show.argument("level", "no effect; accepted as VPP does").argument("number", "one table"));
 }
 
 fn change(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

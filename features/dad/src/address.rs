@@ -1,17 +1,17 @@
-//! An address that is looked at, and what is known of it.
+//! An address under detection, and its state.
 
 use std::net::Ipv6Addr;
 
 use quiver_interface::InterfaceId;
 
-/// What is known of an address.
+/// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Others are being asked.
     Tentative,
-    /// Nobody else has it.
+    /// No other host uses the address.
     Preferred,
-    /// Somebody else has it.
+    /// Another host uses the address.
     Duplicate,
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn register(control: &Control) {
     control.room_mut::<Checks>().listeners = listeners;
 }
 
-/// Ask others about each IPv6 address that comes to an interface, or nobody any more.
+/// Enables or disables duplicate address detection, and sets the number of probes and the interval between them.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "ip6_dad_enable_disable")]
 struct Ip6DadEnableDisable {
@@ -49,12 +49,12 @@ fn ip6_dad_enable_disable(control: &Control, request: Ip6DadEnableDisable) -> Re
     Ok(control.put(DuplicateAddressDetection { name, transmits, delay: within.ok_or_else(wrong)? })?)
 }
 
-/// How are others asked about addresses?
+/// Dumps the settings of duplicate address detection.
 #[derive(Message, Clone, Debug)]
 #[message(dump, name = "ip6_dad_dump", details = Ip6DadDetails)]
 struct Ip6DadDump;
 
-/// So.
+/// Describes duplicate address detection: its state, number of probes and interval.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details, name = "ip6_dad_details")]
 struct Ip6DadDetails {

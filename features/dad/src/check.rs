@@ -1,5 +1,5 @@
-//! The addresses that are looked at. Each is tentative until nobody has answered to all questions about it, and is not used
-//! until then (RFC 4862, 5.4); whoever wants to know is told.
+//! Addresses under detection. Each is tentative, and not used, until all probes have remained without an answer (RFC
+//! 4862, 5.4); clients are told.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::objects::DuplicateAddressDetection;
 /// How far an address has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// What is known of it.
+    /// State of the address.
     pub state: State,
     /// Questions so far.
     pub asked: u8,
@@ -33,14 +33,14 @@ pub struct Check {
 pub struct Checks {
     settings: Option<DuplicateAddressDetection>,
     all: BTreeMap<Address, Check>,
-    /// Addresses that somebody else has, or wants, by what was heard since they were looked at last.
+    /// Addresses that another host uses or probes for, as heard since the last look.
     taken: Rc<RefCell<Vec<Address>>>,
     more: Signal,
     pub(crate) listeners: Option<Rc<Listeners>>,
 }
 
 impl Checks {
-    /// Has addresses looked at from now on, or none any more. Those that are there have been used already.
+    /// Switches detection on or off. Existing addresses are in use already, and are not checked.
     pub(crate) fn set(&mut self, control: &Control, settings: Option<DuplicateAddressDetection>) {
         if settings.is_none() {
             let mut ip = control.room_mut::<Ip6>();
@@ -168,7 +168,7 @@ fn keep(control: &Control, wanted: impl Fn(&Address) -> bool) {
     });
 }
 
-/// Somebody else has an address, or wants it.
+/// Handles another host's use of an address, or its probe for it.
 fn conflict(control: &Control, address: Address) {
     let (now, mut checks) = (control.now(), control.room_mut::<Checks>());
     let tentative = checks.all.get(&address).filter(|check| check.state == State::Tentative).copied();
@@ -176,7 +176,7 @@ fn conflict(control: &Control, address: Address) {
     checks.tell(control, address, State::Duplicate, check.asked, now);
     drop(checks);
     let name = control.room::<Interfaces>().name(address.0);
-    tracing::warn!("{name}: somebody else has our address {}; configure another one", address.1);
+    tracing::warn!("{name}: another host has our address {}; configure another one", address.1);
 }
 
 /// Asks about all tentative addresses.

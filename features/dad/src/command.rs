@@ -10,14 +10,14 @@ use crate::objects::DuplicateAddressDetection;
 
 pub(crate) fn register(control: &Control) {
     let enable = "set ip6 dad enable {transmits <transmits:u8> | delay <delay:interval>}";
-    let enable = Command::new(enable, "Ask others about each IPv6 address that comes to an interface.", enable_checks);
+    let enable = Command::new(enable, "Enable duplicate address detection for IPv6 addresses.", enable_checks);
     control.commands().add(enable.arguments_of::<DuplicateAddressDetection>());
-    let help = "Ask nobody about addresses any more.";
+    let help = "Disable duplicate address detection.";
     control.commands().add(Command::new("set ip6 dad disable", help, |control, _| {
         control.delete::<DuplicateAddressDetection>(&DuplicateAddressDetection::NAME.to_owned())?;
         Ok(Reply::done())
     }));
-    let help = "Show the addresses about which others were asked.";
+    let help = "Show the addresses under duplicate address detection.";
     control.commands().add(Command::new("show ip6 dad", help, show));
 }
 

@@ -1,5 +1,5 @@
-//! Duplicate address detection (RFC 4862, 5.4): whether somebody else has an IPv6 address of ours. It tells; what is configured
-//! stays.
+//! Duplicate address detection (RFC 4862, 5.4): whether another host uses an IPv6 address of ours. It reports; the
+//! configuration stays.
 //!
 //! - [`check`]: the addresses that are looked at, and the task that asks; [`address`]: one of them. [`objects`]: how often it does.
 //! - `command`: the command line; `api`: VPP's messages and their event.

@@ -1,21 +1,21 @@
-//! What is configured.
+//! Configuration.
 
 use std::time::Duration;
 
 use quiver_control::object::Interval;
 use quiver_control::{Object, ObjectError};
 
-/// Whether others are asked about each IPv6 address that comes to an interface, and how often: as long as this is there.
+/// Duplicate address detection: enabled for all IPv6 addresses while this object exists.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "duplicate-address-detection")]
 pub struct DuplicateAddressDetection {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// Questions about an address: 1 to 10 (DupAddrDetectTransmits of RFC 4862, 5.1).
+    /// Probes for an address, 1 to 10 (DupAddrDetectTransmits, RFC 4862, 5.1).
     #[default(1)]
     pub transmits: u8,
-    /// Seconds between questions, and for which answers to the last are waited for: 0.1 to 10 (RetransTimer of RFC 4861, 10).
+    /// Seconds between probes and after the last one, 0.1 to 10 (RetransTimer, RFC 4861, 10).
     #[default(Interval(Duration::from_secs(1)))]
     pub delay: Interval,
 }
@@ -35,11 +35,11 @@ pub(crate) fn check(wanted: &DuplicateAddressDetection) -> Result<(), ObjectErro
         return Err(ObjectError::field("name", "there is one only").remedy("call it default"));
     }
     if !DuplicateAddressDetection::TRANSMITS.contains(&wanted.transmits) {
-        let what = format!("{} questions are too few or too many", wanted.transmits);
+        let what = format!("{} probes are out of range", wanted.transmits);
         return Err(ObjectError::field("transmits", what).remedy("give 1 to 10"));
     }
     if !DuplicateAddressDetection::DELAY.contains(&seconds) {
-        let what = format!("{seconds} seconds are too short or too long");
+        let what = format!("{seconds} s is out of range");
         return Err(ObjectError::field("delay", what).remedy("give 0.1 to 10"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is said of an address does not depend on the order in which tasks run that have something to do at the same moment.
+//! The events about an address do not depend on the order in which tasks run at the same moment.
 
 use std::time::Duration;
 

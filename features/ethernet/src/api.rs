@@ -7,7 +7,7 @@ use quiver_interface::api::{FILE, name};
 
 use crate::casts::put;
 
-/// Count an interface's frames for one, for groups and for all apart, or not any more.
+/// Enables or disables separate unicast, multicast and broadcast counters of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub struct CollectDetailedInterfaceStats {

@@ -20,11 +20,11 @@ arcs! {
     }
 }
 
-/// Frames of an interface, counted by whom they are for: one, a group, all.
+/// Separate counters of an interface for unicast, multicast and broadcast frames.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "cast-counters")]
 pub struct CastCounters {
-    /// The interface: a whole one.
+    /// Name of a hardware interface.
     #[key]
     pub interface: InterfaceName,
 }
@@ -79,9 +79,11 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     drop(dataplane);
     control.objects().add(Kind::new(apply));
     let grammar = "interface collect detailed-stats <interface> (enable|disable)";
-    let help = "Count an interface's frames for one, for groups and for all apart, or not any more.";
+    let help = "Enable or disable separate unicast, multicast and broadcast counters of an interface.";
     let command = Command::new(grammar, help, set).arguments_of::<CastCounters>();
-    control.commands().add(command.argument("enable", "count them").argument("disable", "count them together only"));
+    control
+        .commands()
+        .add(command.argument("enable", "count them separately").argument("disable", "count them together"));
     Ok(())
 }
 

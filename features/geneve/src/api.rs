@@ -29,7 +29,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Add a tunnel, or delete it.
+/// Adds or deletes a GENEVE tunnel.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GeneveAddDelTunnelReply)]
 struct GeneveAddDelTunnel {
@@ -42,7 +42,7 @@ struct GeneveAddDelTunnel {
     vni: u32,
 }
 
-/// The interface of the tunnel; none where it was refused.
+/// Index of the tunnel interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct GeneveAddDelTunnelReply {
@@ -54,8 +54,8 @@ impl Default for GeneveAddDelTunnelReply {
     }
 }
 
-/// Add a tunnel, or delete it. The mode of layer 3 gives it an address of hardware of its own, as VPP does; its packets have Ethernet headers
-/// in both modes.
+/// Adds or deletes a GENEVE tunnel. With `l3_mode` the interface has a MAC address of its own; packets have Ethernet
+/// headers in both modes, as in VPP.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GeneveAddDelTunnel2Reply, name = "geneve_add_del_tunnel2")]
 struct GeneveAddDelTunnel2 {
@@ -69,7 +69,7 @@ struct GeneveAddDelTunnel2 {
     l3_mode: bool,
 }
 
-/// The interface of the tunnel; none where it was refused.
+/// Index of the tunnel interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply, name = "geneve_add_del_tunnel2_reply")]
 struct GeneveAddDelTunnel2Reply {
@@ -81,14 +81,14 @@ impl Default for GeneveAddDelTunnel2Reply {
     }
 }
 
-/// Which tunnels are there?
+/// Dumps one GENEVE tunnel, or all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = GeneveTunnelDetails)]
 struct GeneveTunnelDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// A tunnel.
+/// Describes one GENEVE tunnel: its endpoints, VNI, table and next node.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct GeneveTunnelDetails {
@@ -101,7 +101,7 @@ struct GeneveTunnelDetails {
     vni: u32,
 }
 
-/// Hand datagrams of tunnels that an interface receives to these without a lookup, or no longer.
+/// Enables or disables GENEVE bypass on an interface: its tunnel packets are decapsulated without a FIB lookup.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct SwInterfaceSetGeneveBypass {
@@ -143,7 +143,7 @@ impl From<GeneveAddDelTunnel2> for Asked {
     }
 }
 
-/// What VPP's clients take for the address of a tunnel in the mode of layer 3.
+/// MAC address that VPP reports for a tunnel in layer-3 mode.
 const MAC: MacAddress = MacAddress([0xd0, 0x0b, 0xee, 0xd0, 0, 0]);
 
 impl From<Told> for GeneveTunnelDetails {

@@ -1,4 +1,4 @@
-//! What is configured of tunnels.
+//! Configuration of GENEVE tunnels.
 
 use std::net::IpAddr;
 
@@ -10,64 +10,64 @@ use quiver_wire::{GeneveHeader, UnicastMac, V4, V6};
 
 use crate::Geneve;
 
-/// An interface whose frames go as payload of UDP datagrams to one host, or to a group of hosts, in a GENEVE network.
+/// GENEVE tunnel interface: Ethernet frames in UDP to one host, or to a multicast group.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "geneve-tunnels", provides = "interface")]
 pub struct GeneveTunnel {
-    /// Its name: geneve_tunnel0, geneve_tunnel1 and so on.
+    /// Name: geneve_tunnel0, geneve_tunnel1 and so on.
     #[key]
     pub name: String,
-    /// The address that datagrams come from; it is one of ours.
+    /// Local address: source of the outer header, and an address of this router.
     #[fixed]
     pub source: IpAddr,
-    /// The address that they go to, of the same family: a host's, or a group's.
+    /// Remote address of the same family: a host or a multicast group.
     #[fixed]
     pub destination: IpAddr,
-    /// The network (VNI), 0 to 16777215.
+    /// Virtual network identifier (VNI), 0 to 16777215.
     #[fixed]
     pub vni: u32,
-    /// The interface by which datagrams for a group leave, and come.
+    /// Interface that transmits and receives packets of the multicast group.
     #[fixed]
     pub group_interface: Option<InterfaceName>,
-    /// The UDP port by which datagrams come to us.
+    /// Local UDP port on which packets are received.
     #[fixed]
     #[default(GeneveHeader::PORT.0)]
     pub port: u16,
-    /// The UDP port that they go to.
+    /// UDP destination port of transmitted packets.
     #[fixed]
     #[default(GeneveHeader::PORT.0)]
     pub destination_port: u16,
-    /// The table of IPv4 in which the destination is looked up, and by whose interfaces datagrams come.
+    /// IPv4 table that resolves the remote address, and whose interfaces receive the tunnel's packets.
     #[fixed]
     #[default(TableNumber::DEFAULT)]
     pub table: TableNumber<V4>,
-    /// The same of IPv6.
+    /// Table for IPv6 in place of `table`.
     #[fixed]
     #[default(TableNumber::DEFAULT)]
     pub ip6_table: TableNumber<V6>,
-    /// Whether packets of IP go without an Ethernet header; the header says so.
+    /// Whether the payload is IP without an Ethernet header, as the GENEVE protocol type tells.
     #[fixed]
     #[default(false)]
     pub layer3: bool,
-    /// Where packets go that come out.
+    /// Next node after decapsulation.
     #[fixed]
     #[default(After::Interface)]
     pub after: After,
-    /// The interface's address of hardware; without one, one is made of both ends and the network.
+    /// MAC address of the tunnel interface. Default: derived from both endpoints and the VNI.
     #[fixed]
     pub mac: Option<UnicastMac>,
-    /// The hop limit of datagrams; without one, 254 over IPv4 and 255 over IPv6.
+    /// TTL or hop limit of the outer header. Default: 254 for IPv4, 255 for IPv6.
     #[fixed]
     pub hop_limit: Option<u8>,
-    /// The class of service (DSCP) of datagrams, 0 to 63.
+    /// DSCP of the outer header, 0 to 63.
     #[fixed]
     #[default(0)]
     pub dscp: u8,
-    /// Whether routers on the way may not fragment datagrams of IPv4.
+    /// Whether the outer IPv4 header has the don't-fragment bit.
     #[fixed]
     #[default(false)]
     pub dont_fragment: bool,
-    /// Whether datagrams of IPv6 have a checksum; RFC 6935 allows tunnels to have none.
+    /// Whether outer UDP over IPv6 has a checksum; RFC 6935 permits tunnels to omit it.
     #[fixed]
     #[default(true)]
     pub checksum: bool,

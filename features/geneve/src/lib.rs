@@ -1,10 +1,11 @@
-//! GENEVE (RFC 8926): interfaces whose frames go as payload of UDP datagrams to one host, or to a group of hosts, behind headers that may
-//! have options.
+//! GENEVE (RFC 8926): interfaces that send their frames as payload of UDP datagrams to one host, or to a group, behind
+//! headers that may have options.
 //!
 //! - [`config`]: the objects of kind `geneve-tunnels`; `api`: VPP's messages.
 //!
-//! Nodes and commands are those of all tunnels ([`quiver_tunnel`]); this room says what is GENEVE's own: names, and the header. It writes no
-//! options, passes those that it does not know, and counts packets that have some; a packet with a critical one is dropped.
+//! Nodes and commands are those of all tunnels ([`quiver_tunnel`]); this room has GENEVE's names and header. It writes
+//! no options, ignores unknown ones, and counts packets with options; a packet with an unknown critical option is
+//! dropped.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -69,7 +70,7 @@ fn check(bytes: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// What VPP's clients know the count of packets by whose options are not whole.
+/// VPP's name for the count of packets with truncated options.
 const WRONG_OPTIONS: &str = "packets with invalid options length";
 
 /// Registers the room. The room of tunnels is registered before.

@@ -12,16 +12,16 @@ use quiver_interface::{InterfaceName, Interfaces};
 use crate::Handoffs;
 use crate::node::{NAME, Spread};
 
-/// The flows of an interface, spread over workers whichever of them polls its queues.
+/// Spreading of an interface's received flows over workers.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "handoffs")]
 pub struct Handoff {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The workers that share what it receives.
+    /// Workers that process the received packets.
     pub workers: Vec<u16>,
-    /// Whether both directions of a flow go to one worker.
+    /// Whether both directions of a flow go to the same worker.
     #[default(true)]
     pub symmetrical: bool,
 }
@@ -79,14 +79,14 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Handoff>) -> Result<()
 pub(crate) fn register(control: &Control) {
     let set = Command::new(
         "set interface handoff <interface> (workers <workers:text> [symmetrical|asymmetrical]|off)",
-        "Spread what an interface receives over workers, by flow.",
+        "Spread received packets of an interface over workers, by flow.",
         set,
     );
-    let set = set.arguments_of::<Handoff>().argument("workers", "their numbers, such as 0-1,3");
-    let set = set.argument("symmetrical", "both directions of a flow go to one worker, as they do without a word");
-    let set = set.argument("asymmetrical", "each direction goes by itself");
-    control.commands().add(set.argument("off", "let the worker that receives keep what it received"));
-    let show = "Show which interfaces are spread over which workers.";
+    let set = set.arguments_of::<Handoff>().argument("workers", "worker numbers, such as 0-1,3");
+    let set = set.argument("symmetrical", "both directions of a flow go to one worker (default)");
+    let set = set.argument("asymmetrical", "each direction of a flow is hashed by itself");
+    control.commands().add(set.argument("off", "process packets on the receiving worker"));
+    let show = "Show the interfaces whose flows are spread over workers.";
     control.commands().add(Command::new("show interface handoff", show, self::show));
 }
 

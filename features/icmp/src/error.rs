@@ -5,6 +5,8 @@
 
 use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
+use quiver_ip::fib::rows::GroupRows;
+use quiver_ip::node::local::is_ours;
 use quiver_ip::{Family, Fault, FaultKind, Ingress};
 use quiver_wire::{Header, IcmpHeader, InterfaceAddress as Address, IpHeader};
 
@@ -41,19 +43,21 @@ pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
 /// The node.
 pub struct IcmpError<F: Family> {
     ingress: Snapshot<Ingress<F>>,
+    groups: Snapshot<GroupRows>,
     limits: Snapshot<Limits>,
     bucket: Bucket,
 }
 
 impl<F: Icmp> IcmpError<F> {
-    /// A node that knows the interfaces' addresses, and how much it may send.
-    pub fn new(ingress: Snapshot<Ingress<F>>, limits: Snapshot<Limits>) -> IcmpError<F> {
-        IcmpError { ingress, limits, bucket: Bucket::default() }
+    /// A node that knows the interfaces' addresses, where routes lead, and how much it may send.
+    pub fn new(ingress: Snapshot<Ingress<F>>, groups: Snapshot<GroupRows>, limits: Snapshot<Limits>) -> IcmpError<F> {
+        IcmpError { ingress, groups, limits, bucket: Bucket::default() }
     }
 }
 
 impl<F: Icmp> Node for IcmpError<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        // In this order: a group's row was there before a leaf led to it.
         let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
             let fault = Fault(frame.hop[i]);
@@ -80,7 +84,7 @@ impl<F: Icmp> IcmpError<F> {
         about: &[u8],
     ) -> Result<(), Next> {
         let (header, _) = F::Header::parse(about).ok_or(Next::NobodyToTell)?;
-        let to = header.source();
+        let (to, asked) = (header.source(), header.destination());
         // RFC 1812, 4.3.2.4: the address of the interface that it leaves by; that is where the packet came in, unless
         // the route back is another one. What we sent ourselves comes back to its own address.
         let rx = InterfaceId(rx);
@@ -92,7 +96,11 @@ impl<F: Icmp> IcmpError<F> {
         if ingress.addresses(rx).iter().any(of_subnet) {
             return Err(Next::NobodyToTell);
         }
-        let own = ingress.source_beyond(rx, to);
+        // RFC 4443, 2.2 (a): the address that the packet was sent to, if that is one of ours.
+        let groups = self.groups.read(cx.guard);
+        let is_asked =
+            F::ERRORS_FROM_DESTINATION && !F::is_group(asked) && is_ours(ingress, groups, cx.guard, rx, asked);
+        let own = if is_asked { Some(asked) } else { ingress.source_beyond(rx, to) };
         let is_ours = || ingress.interfaces.iter().any(|interface| interface.own().any(|own| own == to));
         let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NobodyToTell)?;
         if !self.bucket.take(cx.now, *self.limits.read(cx.guard)) {

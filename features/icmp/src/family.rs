@@ -30,6 +30,8 @@ pub trait Icmp: Family {
     const EXPIRED: &'static str;
     /// The kind of how many errors are sent.
     const LIMITS: &'static str;
+    /// Whether an error about a packet that was sent to one of our addresses has that as its source, wherever it leaves.
+    const ERRORS_FROM_DESTINATION: bool;
     /// How many of the arcs of `icmp6-error` the family has.
     const ERROR_ARCS: usize;
     /// How many of the arcs of `icmp6-input` the family has.
@@ -78,6 +80,8 @@ impl Icmp for V4 {
     const TOO_BIG: &'static str = "fragmentation-needed";
     const EXPIRED: &'static str = "ttl-expired";
     const LIMITS: &'static str = "icmp4-error-limits";
+    // RFC 1812, 4.3.2.4.
+    const ERRORS_FROM_DESTINATION: bool = false;
     const ERROR_ARCS: usize = 14;
     const INPUT_ARCS: usize = 8;
 
@@ -171,6 +175,8 @@ impl Icmp for V6 {
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
     const LIMITS: &'static str = "icmp6-error-limits";
+    // RFC 4443, 2.2 (a).
+    const ERRORS_FROM_DESTINATION: bool = true;
     const ERROR_ARCS: usize = 16;
     const INPUT_ARCS: usize = 11;
 

@@ -12,6 +12,7 @@ use quiver_ip::Ingress;
 use quiver_wire::{Header, IcmpHeader, IpHeader, Sum, checksum};
 
 use crate::family::Icmp;
+use crate::stopwatch::Stopwatch;
 
 arcs! {
     /// Where packets go from here.
@@ -50,8 +51,8 @@ pub struct Heard {
     pub ttl: u8,
     /// Bytes of the message, from the ICMP header on.
     pub length: usize,
-    /// The engine's clock when it came, in nanoseconds.
-    pub time: u64,
+    /// The moment in which it came, in nanoseconds of the workers' fine clock.
+    pub moment: u64,
     /// What an error says; none for the echo.
     pub error: Option<HeardError>,
 }
@@ -73,6 +74,8 @@ pub struct IcmpInput<F: Icmp> {
     pub ingress: Snapshot<Ingress<F>>,
     /// The identifiers of our requests whose answers are awaited.
     pub awaited: Snapshot<BTreeSet<u16>>,
+    /// By what times of echoes are taken.
+    pub stopwatch: Stopwatch,
     /// To the control thread.
     pub heard: Outbox<Heard>,
 }
@@ -102,7 +105,7 @@ impl<F: Icmp> IcmpInput<F> {
             sequence: icmp.sequence.get(),
             ttl,
             length,
-            time: cx.now,
+            moment: 0,
             error: None,
         };
         let heard = match icmp.kind {
@@ -134,6 +137,7 @@ impl<F: Icmp> IcmpInput<F> {
             },
             _ => return Next::Unsupported,
         };
+        let heard = Heard { moment: self.stopwatch.read(cx.now), ..heard };
         if self.heard.send(heard) { Next::Heard } else { Next::QueueFull }
     }
 }

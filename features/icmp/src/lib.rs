@@ -2,7 +2,7 @@
 //!
 //! - [`input`]: the nodes `icmp4-input` and `icmp6-input`; [`error`]: `icmp4-error` and `icmp6-error`.
 //! - [`limits`]: how many errors are sent. [`family`]: what differs between the two.
-//! - [`ping`]: echo requests of our own, and the command.
+//! - [`ping`]: echo requests of our own, and the command; [`stopwatch`]: how long their answers take.
 #![forbid(unsafe_code)]
 
 pub mod error;
@@ -10,6 +10,7 @@ pub mod family;
 pub mod input;
 pub mod limits;
 pub mod ping;
+pub mod stopwatch;
 
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ use quiver_wire::{V4, V6};
 use error::IcmpError;
 use family::Icmp;
 use input::{Heard, IcmpInput};
+use stopwatch::Stopwatch;
 
 /// Registers the nodes and the command. The room of IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -32,10 +34,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let channel = quiver_engine::channel::channel(ping::HEARD_MAX, dataplane.bell());
         (channel, Publisher::new(dataplane.domain(), BTreeSet::new()))
     };
-    register_family::<V4>(control, &outbox, &awaited)?;
-    register_family::<V6>(control, &outbox, &awaited)?;
+    let stopwatch = Stopwatch::default();
+    register_family::<V4>(control, &outbox, &awaited, &stopwatch)?;
+    register_family::<V6>(control, &outbox, &awaited, &stopwatch)?;
     limits::register(control);
-    ping::register(control, heard, awaited);
+    ping::register(control, heard, awaited, stopwatch);
     Ok(())
 }
 
@@ -43,16 +46,25 @@ fn register_family<F: Icmp>(
     control: &Control,
     outbox: &Outbox<Heard>,
     awaited: &Publisher<BTreeSet<u16>>,
+    stopwatch: &Stopwatch,
 ) -> Result<(), DataplaneError> {
-    let (ingress, limits) = (control.room::<Ip<F>>().ingress(), limits::publish::<F>(control));
+    let (ingress, groups) = {
+        let ip = control.room::<Ip<F>>();
+        (ip.ingress(), ip.fib.groups.snapshot())
+    };
+    let limits = limits::publish::<F>(control);
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     let of_error = ingress.clone();
-    let error = move |_| IcmpError::<F>::new(of_error.clone(), limits.clone());
+    let error = move |_| IcmpError::<F>::new(of_error.clone(), groups.clone(), limits.clone());
     graph.node(NodeSpec::new(F::NAMES.error, error::arcs_of::<F>(), error).describe(describe::<F>))?;
-    let (outbox, awaited) = (outbox.clone(), awaited.snapshot());
-    let input =
-        move |seed| IcmpInput::<F> { ingress: ingress.clone(), awaited: awaited.clone(), heard: outbox.of(seed) };
+    let (outbox, awaited, stopwatch) = (outbox.clone(), awaited.snapshot(), stopwatch.clone());
+    let input = move |seed| IcmpInput::<F> {
+        ingress: ingress.clone(),
+        awaited: awaited.clone(),
+        stopwatch: stopwatch.clone(),
+        heard: outbox.of(seed),
+    };
     graph.node(NodeSpec::new(F::NODE, input::arcs_of::<F>(), input).describe(describe::<F>))?;
     // VPP counts these where packets come in, and where UDP finds nobody.
     let (input, nobody) = (F::NAMES.input, error::Next::arcs::<F>()[error::Next::PortUnreachable as usize].name);

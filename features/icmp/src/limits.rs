@@ -9,17 +9,17 @@ use quiver_wire::{V4, V6};
 
 use crate::family::Icmp;
 
-/// How many errors of ICMP each worker sends at most.
+/// Rate limit of ICMP errors, per worker.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::LIMITS)]
 pub struct IcmpErrorLimits<F: Icmp> {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// Errors in a second in the long run; 0 sends none at all.
+    /// ICMP errors per second in the long run; 0 disables them.
     #[default(1000)]
     pub rate: u32,
-    /// Errors at once, after a while without any.
+    /// Largest burst of ICMP errors.
     #[default(100)]
     pub burst: u32,
     /// The limits of two families are two.
@@ -83,7 +83,7 @@ impl Bucket {
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);
     register_family::<V6>(control);
-    control.commands().add(Command::new("show icmp error-limits", "Show how many errors workers send at most.", show));
+    control.commands().add(Command::new("show icmp error-limits", "Show the rate limits of ICMP errors.", show));
 }
 
 /// What workers read of a family's limits.
@@ -98,7 +98,7 @@ pub(crate) fn publish<F: Icmp>(control: &Control) -> Snapshot<Limits> {
 fn register_family<F: Icmp>(control: &Control) {
     control.objects().add(Kind::new(apply::<F>).check(check::<F>));
     let grammar = format!("set icmp error-limits {} {{rate <rate:u32> | burst <burst:u32>}}", F::NAME);
-    let help = format!("Set how many errors of {} each worker sends at most.", F::TITLE);
+    let help = format!("Set the rate limit of ICMP errors for {}, per worker.", F::TITLE);
     let set = Command::new(grammar, help, set::<F>).arguments_of::<IcmpErrorLimits<F>>();
     control.commands().add(set);
 }
@@ -108,10 +108,12 @@ fn check<F: Icmp>(wanted: &IcmpErrorLimits<F>) -> Result<(), ObjectError> {
         return Err(ObjectError::field("name", "there is one only").remedy("call it default"));
     }
     if wanted.rate > MOST {
-        return Err(ObjectError::field("rate", format!("{} is too much", wanted.rate)).remedy("give 1000000 at most"));
+        return Err(
+            ObjectError::field("rate", format!("{} is out of range", wanted.rate)).remedy("give 1000000 at most")
+        );
     }
     if !(1..=MOST).contains(&wanted.burst) {
-        let what = format!("{} is too little or too much", wanted.burst);
+        let what = format!("{} is out of range", wanted.burst);
         return Err(ObjectError::field("burst", what).remedy("give 1 to 1000000"));
     }
     Ok(())

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::family::{self, Icmp};
 use crate::input::{Heard, HeardError};
+use crate::stopwatch::{Departure, SENDER, Stopwatch};
 
 mod api;
 
@@ -30,13 +31,16 @@ const HOP_LIMIT: u8 = 255;
 const BURST_MAX: u32 = 1024;
 /// Bytes behind the header if nothing else is said.
 const SIZE: u32 = 60;
+/// Shortest wait for answers after the last request. The interval is the period of requests, and says nothing about the
+/// round-trip time.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What a ping has yet to look at.
 type Queue = Rc<RefCell<VecDeque<Heard>>>;
 
 /// The pings that run, by identifier.
 #[derive(Clone)]
-struct Pings(Rc<RefCell<Running>>);
+struct Pings(Rc<RefCell<Running>>, Stopwatch);
 struct Running {
     waiting: HashMap<u16, (Queue, Signal)>,
     last: u16,
@@ -50,8 +54,14 @@ impl Running {
     }
 }
 
-pub(crate) fn register(control: &Control, heard: Inbox<Heard>, awaited: Publisher<BTreeSet<u16>>) {
-    let pings = Pings(Rc::new(RefCell::new(Running { waiting: HashMap::new(), last: 0, awaited })));
+pub(crate) fn register(
+    control: &Control,
+    heard: Inbox<Heard>,
+    awaited: Publisher<BTreeSet<u16>>,
+    stopwatch: Stopwatch,
+) {
+    let running = Running { waiting: HashMap::new(), last: 0, awaited };
+    let pings = Pings(Rc::new(RefCell::new(running)), stopwatch);
     control.insert_room(pings.clone());
     control.spawn("ping", Events::listen(control.clone(), move |_| pings.hear(&heard)));
     api::register(control);
@@ -66,14 +76,14 @@ fn register_family<F: Icmp>(control: &Control) {
          | source <interface> | table-id <table:{name}-table> | burst <burst:u32>}}"
     );
     control.commands().add(
-        Command::waiting(grammar, "Send echo requests, and show their answers.", ping::<F>)
-            .argument("address", "who is to answer")
-            .argument("repeat", "how many requests, 5 if nothing is said")
-            .argument("size", "bytes behind the ICMP header, 60 if nothing is said")
-            .argument("interval", "seconds between requests, 1 if nothing is said")
-            .argument("burst", "requests at once, 1 if nothing is said")
-            .argument("interface", "the interface whose address is the source")
-            .argument("table", "the IP table in which the address is looked up"),
+        Command::waiting(grammar, "Send ICMP echo requests and show the replies.", ping::<F>)
+            .argument("address", "destination address")
+            .argument("repeat", "number of requests; default 5")
+            .argument("size", "bytes after the ICMP header; default 60")
+            .argument("interval", "seconds between requests; default 1")
+            .argument("burst", "requests per interval; default 1")
+            .argument("interface", "interface whose address is the source")
+            .argument("table", "IP table of the lookup"),
     );
 }
 
@@ -159,10 +169,12 @@ async fn ping<F: Icmp>(control: Control, given: Matches, output: Output) -> Resu
         run(&control, &request, &course, || true, async |reply| output.send(reply).await).await;
     let loss = u64::from(sent - received.min(sent)) * 100 / u64::from(sent.max(1));
     let text = format!("\nStatistics: {sent} sent, {received} received, {loss}% packet loss");
-    Ok(Reply::new(text, json!({"sent": sent, "received": received, "loss-percent": loss})))
+    let json = json!({"sent": sent, "received": received, "loss-percent": loss});
+    Ok(Reply::new(text, json).failed_if(sent > 0 && received == 0))
 }
 
-/// Sends requests as long as somebody wants them, and waits for answers, of which `tell` hears as they come.
+/// Sends requests while `wanted` says so and passes each answer to `tell` as it comes. After the last request it waits for
+/// the answers that are missing, one interval but at least [`LINGER`].
 async fn run<F: Icmp>(
     control: &Control,
     request: &Request<F>,
@@ -172,20 +184,21 @@ async fn run<F: Icmp>(
 ) -> Outcome {
     let Course { repeat, burst, interval } = *course;
     let session = Session::start(control);
-    // When the requests of a number were sent, and how many of them were not answered yet.
-    let (mut waiting, mut outcome) = (HashMap::<u16, (Time, u32)>::new(), Outcome::default());
+    // When the requests of a number were asked for and left, and how many of them were not answered yet.
+    let (mut waiting, mut outcome) = (HashMap::<u16, (Time, Departure, u32)>::new(), Outcome::default());
     for number in (1..=repeat).take_while(|_| wanted()) {
         let sequence = number as u16;
         let started = control.now();
-        waiting.insert(sequence, (started, burst));
+        let departure = session.pings.1.departs(control);
+        waiting.insert(sequence, (started, departure, burst));
         (0..burst).for_each(|_| send(control, request, session.identifier, sequence));
         outcome.sent = outcome.sent.saturating_add(burst);
-        let end = started + interval;
+        let end = started + if number == repeat { interval.max(LINGER) } else { interval };
         loop {
             let changed = session.signal.changed();
             while let Some(heard) = { session.heard.borrow_mut().pop_front() } {
-                let Some((started, left)) = waiting.get_mut(&heard.sequence) else { continue };
-                let line = line(&heard, *started);
+                let Some((_, departure, left)) = waiting.get_mut(&heard.sequence) else { continue };
+                let line = line(&heard, departure.until(heard.moment));
                 *left -= 1;
                 if *left == 0 {
                     waiting.remove(&heard.sequence);
@@ -202,7 +215,7 @@ async fn run<F: Icmp>(
             }
         }
         // Answers later than a minute are lost; the numbers of requests repeat after 65,536.
-        waiting.retain(|_, (started, _)| control.now().since(*started) < Duration::from_secs(60));
+        waiting.retain(|_, (started, ..)| control.now().since(*started) < Duration::from_secs(60));
     }
     outcome
 }
@@ -265,12 +278,12 @@ fn send<F: Icmp>(control: &Control, request: &Request<F>, identifier: u16, seque
     let bytes = family::message::<F>(ip, icmp, ends, &data, |ip| F::complete(ip, sequence));
     let dataplane = control.room::<Dataplane>();
     if let Ok(lookup) = dataplane.graph().find(F::NAMES.lookup) {
-        dataplane.inject(0, lookup, Injected { bytes, rx: request.rx.0, tx: 0, hop: 0 });
+        dataplane.inject(SENDER, lookup, Injected { bytes, rx: request.rx.0, tx: 0, hop: 0 });
     }
 }
 
-fn line(heard: &Heard, started: Time) -> Reply {
-    let time_ms = Time(heard.time).since(started).as_secs_f64() * 1000.0;
+fn line(heard: &Heard, took: Duration) -> Reply {
+    let time_ms = took.as_secs_f64() * 1000.0;
     let Heard { from, sequence, ttl, length, .. } = heard;
     let Some(HeardError { kind, code, words }) = heard.error else {
         let text = format!("{length} bytes from {from}: icmp_seq={sequence} ttl={ttl} time={time_ms:.4} ms");

@@ -90,7 +90,7 @@ pub fn details_at<T: InterfaceFeature, D>(
 
 /// A field whose value is too much.
 fn too_much(field: &str, value: u32) -> Refusal {
-    Refusal::new(Retval::INVALID_VALUE, format!("{field}: {value} is too much; at most {}", u16::MAX))
+    Refusal::new(Retval::INVALID_VALUE, format!("{field}: {value} is out of range; at most {}", u16::MAX))
 }
 
 #[cfg(test)]

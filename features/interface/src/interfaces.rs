@@ -10,6 +10,8 @@ use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, INTERFACES_MAX, RxQueue, TxQueue};
 use quiver_wire::MacAddress;
 
+use crate::mtu::{LinkMtu, Mtus, Wanted};
+
 /// An interface's number: what packets carry as `rx` and `tx`. It is used again only after no worker can refer to the
 /// interface that had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,10 +38,14 @@ pub struct Interface {
     pub kind: &'static str,
     /// Its own address; that of its parent for a sub-interface.
     pub mac: MacAddress,
-    /// Bytes of a packet at most, from the layer 3 header on.
+    /// Bytes of a packet at most, from the layer 3 header on: what is configured, as far as the link takes that.
     pub mtu: u16,
     /// The same of protocols that have their own.
     pub mtus: Mtus,
+    /// What is configured of them.
+    pub(crate) wanted: Wanted,
+    /// What the link takes.
+    pub(crate) link_mtu: LinkMtu,
     /// Whether it was set up: only then it receives and sends.
     pub up: bool,
     /// Whether there is a connection, as far as the driver knows.
@@ -54,8 +60,8 @@ pub struct Interface {
     pub peer: MacAddress,
     /// Whom a frame reaches that leaves by it, if it is a tunnel.
     pub tunnel: Option<TunnelTo>,
-    /// Address and MTU that it was made with: they hold while nothing else is configured.
-    made: (MacAddress, u16),
+    /// The address that it was made with: it holds while no other is configured.
+    pub(crate) made_mac: MacAddress,
 }
 
 /// Whom frames reach that leave by a tunnel.
@@ -70,24 +76,6 @@ pub enum TunnelTo {
     },
     /// All other ends of its network, those of tunnels to hosts among them.
     Group,
-}
-
-/// MTUs of protocols; where there is none, the interface's holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mtus {
-    /// Of IPv4.
-    pub ip4: Option<u16>,
-    /// Of IPv6.
-    pub ip6: Option<u16>,
-    /// Of MPLS.
-    pub mpls: Option<u16>,
-}
-
-impl Mtus {
-    /// In VPP's order; 0 where there is none.
-    pub fn in_order(self) -> [u16; 3] {
-        [self.ip4, self.ip6, self.mpls].map(Option::unwrap_or_default)
-    }
 }
 
 /// What a room says of an interface that it creates.
@@ -174,6 +162,8 @@ impl Default for Interfaces {
             mac: MacAddress::ZERO,
             mtu: 0,
             mtus: Mtus::default(),
+            wanted: Wanted::default(),
+            link_mtu: LinkMtu::usually(0),
             up: false,
             link: false,
             speed: None,
@@ -181,7 +171,7 @@ impl Default for Interfaces {
             point_to_point: false,
             peer: MacAddress::ZERO,
             tunnel: None,
-            made: (MacAddress::ZERO, 0),
+            made_mac: MacAddress::ZERO,
         };
         interfaces.insert(local);
         interfaces
@@ -208,6 +198,23 @@ impl Interfaces {
     /// All interfaces in the order of their numbers, `local0` first.
     pub fn iter(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter().flatten()
+    }
+    /// The interfaces of so many numbers from one on, and the number to go on from; None at the end.
+    pub fn some(&self, from: usize, count: usize) -> (impl Iterator<Item = &Interface>, Option<usize>) {
+        let end = from.saturating_add(count).min(self.interfaces.len());
+        let some = self.interfaces.get(from..end).unwrap_or_default();
+        (some.iter().flatten(), (end < self.interfaces.len()).then_some(end))
+    }
+    /// The numbers of all interfaces, for who goes through them in turns and looks at each in its own.
+    pub fn ids(&self) -> Vec<InterfaceId> {
+        self.iter().map(|interface| interface.id).collect()
+    }
+    /// An error with this remedy if there is an interface of this name.
+    pub fn check_free(&self, name: &str, remedy: &str) -> Result<(), ObjectError> {
+        match self.find(name) {
+            None => Ok(()),
+            Some(_) => Err(ObjectError::field("name", format!("there is an interface {name} already")).remedy(remedy)),
+        }
     }
     /// The number of the interface of this name; an error that objects can give if there is none.
     pub fn id_of(&self, name: &str) -> Result<InterfaceId, ObjectError> {
@@ -266,10 +273,6 @@ impl Interface {
         let own = if version == 6 { self.mtus.ip6 } else { self.mtus.ip4 };
         own.unwrap_or(self.mtu)
     }
-    /// Address and MTU while none are configured.
-    pub(crate) fn made(&self) -> (MacAddress, u16) {
-        self.made
-    }
 }
 
 /// Gives an interface's number back when the last worker has let go of it.
@@ -297,10 +300,7 @@ pub fn tell(control: &Control, event: InterfaceEvent) {
 pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, ObjectError> {
     let id = {
         let mut interfaces = control.room_mut::<Interfaces>();
-        if interfaces.find(&new.name).is_some() {
-            let what = format!("there is an interface {} already", new.name);
-            return Err(ObjectError::field("name", what).remedy("choose another name"));
-        }
+        interfaces.check_free(&new.name, "choose another name")?;
         interfaces.allocate().ok_or_else(|| {
             ObjectError::whole(format!("there are {INTERFACES_MAX} interfaces already"))
                 .remedy("delete interfaces that are not needed")
@@ -323,15 +323,17 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
     }
     let NewInterface { name, kind, mac, mtu, parent, .. } = new;
     let (up, link, speed, point_to_point, peer) = (false, true, None, false, MacAddress::ZERO);
-    let made = (mac, mtu);
-    let mtus = Mtus::default();
+    let whole = parent.and_then(|parent| interfaces.get(parent)).map(|whole| LinkMtu::limit(whole.mtu));
+    let link_mtu = whole.unwrap_or(LinkMtu::usually(mtu));
     interfaces.insert(Interface {
         id,
         name,
         kind,
         mac,
-        mtu,
-        mtus,
+        mtu: link_mtu.usual,
+        mtus: Mtus::default(),
+        wanted: Wanted::default(),
+        link_mtu,
         up,
         link,
         speed,
@@ -339,7 +341,7 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
         point_to_point,
         peer,
         tunnel: None,
-        made,
+        made_mac: mac,
     });
     drop(interfaces);
     let dataplane = control.room::<Dataplane>();
@@ -387,23 +389,4 @@ pub fn set_tunnel(control: &Control, id: InterfaceId, to: TunnelTo) {
     let mut interfaces = control.room_mut::<Interfaces>();
     let before = interfaces.get_mut(id).map(|interface| interface.tunnel.replace(to));
     interfaces.tunnels += usize::from(before.is_some_and(|before| before.is_none()));
-}
-
-/// Notes that an interface gained or lost its connection. Called by its driver.
-pub fn set_link(control: &Control, id: InterfaceId, link: bool) {
-    let concerned = {
-        let mut interfaces = control.room_mut::<Interfaces>();
-        let Some(interface) = interfaces.get_mut(id) else { return };
-        if std::mem::replace(&mut interface.link, link) == link {
-            return;
-        }
-        [vec![id], interfaces.children(id)].concat()
-    };
-    concerned.into_iter().for_each(|id| tell(control, InterfaceEvent::Link(id)));
-}
-
-/// Notes what the link of an interface carries a second, in kilobits; none where nobody knows. Called by its driver.
-pub fn set_speed(control: &Control, id: InterfaceId, speed: Option<u32>) {
-    let mut interfaces = control.room_mut::<Interfaces>();
-    interfaces.get_mut(id).into_iter().for_each(|interface| interface.speed = speed);
 }

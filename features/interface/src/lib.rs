@@ -1,6 +1,7 @@
 //! Interfaces: names, states, addresses of hardware, counters.
 //!
 //! - [`interfaces`]: the interfaces that there are, however they came into being; rooms [`create`] and [`watch`] them.
+//! - `nothing`: queues without a device; `link`: what drivers say of links; [`mtu`]: how long packets are at most.
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
@@ -8,8 +9,10 @@
 //! - [`by_interface`]: what rooms keep of each interface for workers.
 //! - [`feature`]: features of interfaces, declared by their config objects.
 //! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
+//! - [`addressing`]: which interfaces can have addresses of layer 3, as rooms say of theirs.
 //! - [`restoring`]: what the whole interface received of which a part has what is left.
 //! - `set` and `show`: the commands; `speed`: those about the speed of a link.
+//! - [`warnings`]: what rooms say to whoever sets MTUs.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
 //! - [`api`]: the messages of VPP's binary API.
 #![forbid(unsafe_code)]
@@ -18,6 +21,7 @@
 #[cfg(test)]
 extern crate self as quiver_interface;
 
+pub mod addressing;
 pub mod api;
 pub mod by_interface;
 pub mod deciding;
@@ -27,6 +31,9 @@ mod dummies;
 pub mod events;
 pub mod feature;
 pub mod interfaces;
+mod link;
+pub mod mtu;
+mod nothing;
 pub mod queues;
 pub mod remarks;
 pub mod restoring;
@@ -35,31 +42,42 @@ pub mod settings;
 mod show;
 mod speed;
 mod statistics;
+pub mod warnings;
 
+pub use addressing::{check_addressable, restricts_addresses};
 pub use by_interface::ByInterface;
 pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
 pub use feature::{Direction, FeatureNode, InterfaceFeature, Words};
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, TunnelTo, create, remove, set_link,
-    set_peer, set_point_to_point, set_speed, set_tunnel, tell, watch,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, TunnelTo, create, remove, set_peer,
+    set_point_to_point, set_tunnel, tell, watch,
 };
+pub use link::{set_link, set_link_mtu, set_speed};
+pub use mtu::{LinkMtu, Mtus};
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};
 pub use restoring::{Left, restored, restores};
 pub use settings::{InterfaceName, InterfaceSettings};
+pub use show::chosen;
+pub use warnings::warns;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::DISPATCH;
 use quiver_engine::DataplaneError;
 use quiver_engine::tx::OUTPUT;
 
+/// Bytes that an interface takes, about, with its counters, their names and its receive queue: for the budget of objects.
+pub const MEMORY: u64 = 16 << 10;
+
 /// Gives the control side its interfaces. The data plane is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Interfaces::default());
     control.insert_room(Events::default());
+    control.insert_room(warnings::Warnings::default());
     control.insert_room(deciding::Deciders::default());
     control.insert_room(restoring::Restorers::default());
+    control.insert_room(addressing::AddressChecks::default());
     let remarks = Remarks::new(&control.room());
     control.insert_room(remarks);
     decides(control, OUTPUT, sender);

@@ -23,19 +23,20 @@ quiver_control::choice! {
     } as "rx-mode", "polling, interrupt or adaptive";
 }
 
-/// How a receive queue is served; queues without such an object are served adaptively, by a worker chosen in turn.
+/// Worker and mode of a receive queue. Queues without such an object are adaptive, and their workers are chosen round
+/// robin.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "rx-queues")]
 pub struct RxQueueSettings {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The number of the queue, from 0 on.
+    /// Number of the queue, from 0.
     #[key]
     pub queue: u16,
-    /// The worker that serves it; without one, that which was chosen when the interface was made.
+    /// Worker that polls the queue. Default: the one chosen when the interface was created.
     pub worker: Option<u16>,
-    /// When the worker looks at it.
+    /// When the worker polls the queue.
     #[default(Mode::Adaptive)]
     pub mode: Mode,
 }
@@ -82,18 +83,18 @@ pub(crate) fn register(control: &Control) {
     };
     let place = add(
         "set interface rx-placement <interface> [queue <queue:u16>] (worker <worker:u16>|main)",
-        "Let a worker serve a receive queue.",
+        "Assign a receive queue to a worker.",
         place,
     );
-    let place = place.argument("queue", "its number, 0 if it is left out");
-    control.commands().add(place.argument("main", "the one thread of a daemon without workers"));
+    let place = place.argument("queue", "number of the queue; default 0");
+    control.commands().add(place.argument("main", "the only thread of a daemon without workers"));
     let mode = add(
         "set interface rx-mode <interface> [queue <queue:u16>] (polling|interrupt|adaptive)",
-        "Set when receive queues are looked at.",
+        "Set the receive mode of one queue, or of all queues of an interface.",
         mode,
     );
-    control.commands().add(mode.argument("queue", "its number, all queues if it is left out"));
-    let show = add("show interface rx-placement", "Show which worker serves each receive queue, and when.", show);
+    control.commands().add(mode.argument("queue", "number of the queue; default: all"));
+    let show = add("show interface rx-placement", "Show the worker and mode of each receive queue.", show);
     control.commands().add(show);
 }
 

@@ -5,22 +5,25 @@ use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_engine::Dataplane;
 
 use crate::interfaces::{InterfaceId, Interfaces};
-use crate::settings::{AdminState, InterfaceSettings};
+use crate::settings::{AdminState, InterfaceName, InterfaceSettings};
+use crate::warnings::warnings;
 
 pub(crate) fn register(control: &Control) {
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         control.commands().add(Command::new(grammar, help, run).arguments_of::<InterfaceSettings>());
     };
-    add("set interface state <interface> (up|down)", "Set an interface up or down.", state);
+    add("set interface state <interface> (up|down)", "Set the admin state of an interface.", state);
     let grammar = "set interface mtu [packet|ip4|ip6|mpls] <mtu:u16> <interface>";
-    let set = Command::new(grammar, "Set the MTU of an interface, or that of a protocol.", mtu);
-    let set = set.arguments_of::<InterfaceSettings>().argument("packet", "of whatever has none of its own");
-    let set = set.argument("ip4", "of IPv4; 0 leaves it to the interface's").argument("ip6", "of IPv6; the same");
-    control.commands().add(set.argument("mpls", "of MPLS; the same"));
-    add("set interface mac address <interface> <mac>", "Set the address of an interface.", mac);
-    add("set interface tag <interface> <tag:text>", "Give an interface a name of its owner's.", tag);
-    add("clear interface tag <interface>", "Take such a name away.", clear_tag);
-    add("clear interfaces", "Set the counters of all interfaces to zero.", clear);
+    let set = Command::new(grammar, "Set the MTU of an interface, for all packets or for one protocol.", mtu);
+    let set = set.arguments_of::<InterfaceSettings>().argument("packet", "MTU of protocols without one of their own");
+    let set = set
+        .argument("ip4", "MTU of IPv4; 0 selects the interface's")
+        .argument("ip6", "MTU of IPv6; 0 selects the interface's");
+    control.commands().add(set.argument("mpls", "MTU of MPLS; 0 selects the interface's"));
+    add("set interface mac address <interface> <mac>", "Set the MAC address of an interface.", mac);
+    add("set interface tag <interface> <tag:text>", "Set the tag of an interface.", tag);
+    add("clear interface tag <interface>", "Clear the tag of an interface.", clear_tag);
+    add("clear interfaces", "Clear the counters of all interfaces.", clear);
 }
 
 fn state(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -36,7 +39,16 @@ fn mtu(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         () if matches.has("ip6") => settings.mtu_ip6 = own,
         () if matches.has("mpls") => settings.mtu_mpls = own,
         () => settings.mtu = Some(mtu),
-    })
+    })?;
+    let InterfaceName(name) = matches.get("interface")?;
+    let (id, most) = {
+        let interfaces = control.room::<Interfaces>();
+        let id = interfaces.id_of(&name)?;
+        (id, interfaces.get(id).map_or(u16::MAX, |interface| interface.link_mtu.most))
+    };
+    let short = || format!("{name}: the MTU is {most}, for its link takes no more; {mtu} is saved");
+    let said: Vec<String> = (mtu > most).then(short).into_iter().chain(warnings(control, id)).collect();
+    Ok(if said.is_empty() { Reply::done() } else { Reply::text(said.join("\n")) })
 }
 
 fn mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -4,7 +4,8 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_wire::UnicastMac;
 
-use crate::interfaces::{Interface, InterfaceEvent, Interfaces, Mtus, tell};
+use crate::interfaces::{Interface, InterfaceEvent, Interfaces, tell};
+use crate::mtu::{Mtus, Wanted};
 
 quiver_control::reference! {
     /// The name of an interface.
@@ -21,27 +22,27 @@ quiver_control::choice! {
     } as "admin-state", "up or down";
 }
 
-/// The settings of an interface, however it came into being.
+/// Settings of an interface of any kind.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "interfaces")]
 pub struct InterfaceSettings {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub name: InterfaceName,
-    /// Whether it receives and sends.
+    /// Admin state of the interface.
     #[default(AdminState::Down)]
     pub state: AdminState,
-    /// Bytes of a packet at most, from the layer 3 header on; without it, as the driver says.
+    /// MTU in bytes, from the layer-3 header on. Default: the driver's.
     pub mtu: Option<u16>,
-    /// The same of packets of IPv4, in place of that.
+    /// MTU of IPv4 packets in bytes. Default: `mtu`.
     pub mtu_ip4: Option<u16>,
-    /// The same of packets of IPv6, which takes 1280 at least.
+    /// MTU of IPv6 packets in bytes, at least 1280. Default: `mtu`.
     pub mtu_ip6: Option<u16>,
-    /// The same of packets of MPLS.
+    /// MTU of MPLS packets in bytes. Default: `mtu`.
     pub mtu_mpls: Option<u16>,
-    /// Its address; without it, as the driver says.
+    /// MAC address of the interface. Default: the driver's.
     pub mac: Option<UnicastMac>,
-    /// What its owner calls it; VPP's clients keep names of their own here.
+    /// Tag for the owner of the interface, such as a VPP client's own name for it.
     pub tag: Option<String>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
         ("mtu-mpls", settings.mtu_mpls, MTU_MIN),
     ] {
         if let Some(mtu) = mtu.filter(|mtu| *mtu < least) {
-            return Err(ObjectError::field(field, format!("{mtu} is too little")).remedy(format!("at least {least}")));
+            return Err(ObjectError::field(field, format!("{mtu} is too small")).remedy(format!("at least {least}")));
         }
     }
     if let Some(tag) = settings.tag.as_ref().filter(|tag| tag.is_empty() || tag.len() > TAG_MAX) {
@@ -87,8 +88,11 @@ pub(crate) fn apply(control: &Control, change: Change<'_, InterfaceSettings>) ->
         let id = interfaces.id_of(&wanted.name.0)?;
         let children = interfaces.children(id);
         let Some(interface) = interfaces.get_mut(id) else { return Ok(()) };
-        let mut events = take(interface, wanted)?;
+        let taken = take(interface, wanted)?;
         let mac = interface.mac;
+        // Up comes last, so that watchers find an interface that is ready.
+        let mut events = interfaces.settle_mtu(id);
+        events.extend(taken);
         if events.contains(&InterfaceEvent::Mac(id)) {
             for child in &children {
                 // A sub-interface has the address of what it is a part of.
@@ -109,25 +113,20 @@ pub(crate) fn apply(control: &Control, change: Change<'_, InterfaceSettings>) ->
     Ok(())
 }
 
-/// Changes an interface to what is wanted; says what that was.
+/// Changes an interface to what is wanted, but for its MTUs, which are noted; says what that was.
 fn take(interface: &mut Interface, wanted: &InterfaceSettings) -> Result<Vec<InterfaceEvent>, ObjectError> {
-    let (made_mac, made_mtu) = interface.made();
     let mac = match interface.parent {
         Some(_) if wanted.mac.is_some() => {
             return Err(ObjectError::field("mac", "a sub-interface has the address of its parent")
                 .remedy("set the address of the parent"));
         }
         Some(_) => interface.mac,
-        None => wanted.mac.map_or(made_mac, UnicastMac::get),
+        None => wanted.mac.map_or(interface.made_mac, UnicastMac::get),
     };
-    let (up, mtu) = (wanted.state == AdminState::Up, wanted.mtu.unwrap_or(made_mtu));
+    let up = wanted.state == AdminState::Up;
     let (id, mut events) = (interface.id, vec![]);
-    // Up comes last, so that watchers find an interface that is ready.
     let mtus = Mtus { ip4: wanted.mtu_ip4, ip6: wanted.mtu_ip6, mpls: wanted.mtu_mpls };
-    let before = (std::mem::replace(&mut interface.mtu, mtu), std::mem::replace(&mut interface.mtus, mtus));
-    if before != (mtu, mtus) {
-        events.push(InterfaceEvent::Mtu(id));
-    }
+    interface.wanted = Wanted { mtu: wanted.mtu, mtus };
     if std::mem::replace(&mut interface.mac, mac) != mac {
         events.push(InterfaceEvent::Mac(id));
     }

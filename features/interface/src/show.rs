@@ -1,53 +1,71 @@
 //! The commands that show interfaces, in VPP's layout.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_engine::Dataplane;
+use quiver_engine::counters::Traffic;
+use quiver_engine::dataplane::QueueInfo;
 use serde_json::{Map, Value, json};
 
-use crate::interfaces::{Interface, Interfaces, LOCAL};
+use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL};
+use crate::queues::Mode;
 use crate::settings::InterfaceName;
 use crate::speed::in_words;
 
 pub(crate) fn register(control: &Control) {
-    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        control.commands().add(Command::new(grammar, help, run));
+    let commands = control.commands();
+    let help = "Show interfaces and their counters.";
+    commands.add(Command::waiting("show interface [<interface>...]", help, interfaces));
+    let show = "show hardware-interfaces {(brief | verbose | detail) | <interface>...}";
+    let show = Command::waiting(show, "Show queues and MAC addresses of interfaces.", hardware);
+    let show = show.argument("brief", "one line per interface").argument("detail", "with counters of receive queues");
+    commands.add(show.argument("verbose", "with counters of receive queues"));
+}
+
+/// The numbers of the interfaces that a command names, or of all of them, in their order.
+pub fn chosen(control: &Control, matches: &Matches) -> Result<Vec<InterfaceId>, CommandError> {
+    let names: HashSet<String> = matches.all::<InterfaceName>("interface")?.into_iter().map(|name| name.0).collect();
+    let interfaces = control.room::<Interfaces>();
+    let mut ids = match names.is_empty() {
+        true => interfaces.ids(),
+        false => names.iter().filter_map(|name| Some(interfaces.find(name)?.id)).collect(),
     };
-    add("show interface [<interface>...]", "Show interfaces and what they counted.", interfaces);
-    add("show hardware-interfaces [<interface>...]", "Show queues and addresses of interfaces.", hardware);
+    ids.sort_unstable();
+    Ok(ids)
 }
 
-/// The interfaces that a command names, or all of them.
-fn chosen<'a>(interfaces: &'a Interfaces, matches: &Matches) -> Result<Vec<&'a Interface>, CommandError> {
-    let names = matches.all::<InterfaceName>("interface")?;
-    Ok(interfaces.iter().filter(|i| names.is_empty() || names.iter().any(|name| name.0 == i.name)).collect())
-}
-
-fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
-    let mut text = String::new();
-    let mut line = |name: &str, index: &str, state: &str, mtu: &str, counter: &str, count: &str| {
+async fn interfaces(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    let line = |text: &mut String, name: &str, index: &str, state: &str, mtu: &str, counter: &str, count: &str| {
+        let start = text.len();
         // Writing to a string cannot fail.
         let _ = write!(text, "{name:<32}{index:^5}{state:^10}{mtu:^23}{counter:<16}{count:>16}");
-        text.truncate(text.trim_end().len());
+        text.truncate(start + text[start..].trim_end().len());
         text.push('\n');
     };
-    line(&format!("{:^32}", "Name"), "Idx", "State", "MTU (L3/IP4/IP6/MPLS)", "    Counter", "Count     ");
-    let mut list = vec![];
-    for interface in chosen(&interfaces, matches)? {
+    let (name, mtu) = (format!("{:^32}", "Name"), "MTU (L3/IP4/IP6/MPLS)");
+    line(listing.text(), &name, "Idx", "State", mtu, "    Counter", "Count     ");
+    for id in chosen(&control, &matches)? {
+        listing.step().await;
+        let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+        let Some(interface) = interfaces.get(id) else { continue };
         let counts = counts(&dataplane, interface);
         let state = if interface.up { "up" } else { "down" };
         let mut row = (interface.name.clone(), interface.id.0.to_string(), state, mtus(interface));
         let shown = counts.iter().filter(|(_, count)| *count > 0);
         let mut shown = shown.map(|(name, count)| (*name, count.to_string())).peekable();
         if shown.peek().is_none() {
-            line(&row.0, &row.1, row.2, &row.3, "", "");
+            line(listing.text(), &row.0, &row.1, row.2, &row.3, "", "");
         }
         for (name, count) in shown {
-            line(&row.0, &row.1, row.2, &row.3, name, &count);
+            line(listing.text(), &row.0, &row.1, row.2, &row.3, name, &count);
             row = Default::default();
+        }
+        if !listing.wants_json() {
+            continue;
         }
         let mut object = Map::new();
         object.insert("name".into(), interface.name.clone().into());
@@ -66,9 +84,9 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
         for (name, count) in counts {
             object.insert(name.replace(' ', "-"), count.into());
         }
-        list.push(Value::Object(object));
+        listing.element(|| Value::Object(object));
     }
-    Ok(Reply::new(text, Value::Array(list)))
+    Ok(listing.end())
 }
 
 /// Bytes of a packet at most: of all, IPv4, IPv6, MPLS; 0 where the first holds.
@@ -96,35 +114,57 @@ fn counts(dataplane: &Dataplane, interface: &Interface) -> Vec<(&'static str, u6
     before.into_iter().chain(dataplane.added_interface_counters(interface.id.0)).chain(after).collect()
 }
 
-fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
-    let mut text = format!("{:^32}{:^6}{:^6}  Hardware\n", "Name", "Idx", "Link");
-    let mut list = vec![];
-    for interface in chosen(&interfaces, matches)?.into_iter().filter(|i| i.parent.is_none()) {
-        let link = if interface.link && interface.up { "up" } else { "down" };
-        let _ = writeln!(text, "{:<32}{:^6}{link:^6}  {}", interface.name, interface.id.0, interface.kind);
-        let _ = writeln!(text, "  Link speed: {}", in_words(interface.speed));
-        let queues: Vec<_> = dataplane.queues().iter().filter(|q| q.interface == interface.id.0).collect();
-        if interface.id != LOCAL {
-            let _ = writeln!(text, "  Ethernet address {}", interface.mac);
-        }
-        for queue in &queues {
-            let input = dataplane.graph().name(queue.input);
-            let _ = writeln!(text, "  RX queue {}: worker {}, {input}", queue.index, queue.worker);
-        }
-        list.push(json!({
-            "name": interface.name,
-            "index": interface.id.0,
-            "link": link,
-            "link-speed-kbps": interface.speed,
-            "hardware": interface.kind,
-            "mac": interface.mac.to_string(),
-            "rx-queues": queues.iter().map(|queue| json!({
-                "queue": queue.index,
-                "worker": queue.worker,
-                "node": dataplane.graph().name(queue.input),
-            })).collect::<Vec<_>>(),
-        }));
+async fn hardware(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let (is_brief, is_verbose) = (matches.has("brief"), matches.has("verbose") || matches.has("detail"));
+    let mut listing = Listing::new(&control, &output);
+    listing.line(&format!("{:^32}{:^6}{:^6}  Hardware", "Name", "Idx", "Link"));
+    let mut queues: HashMap<u32, Vec<QueueInfo>> = HashMap::new();
+    for queue in control.room::<Dataplane>().queues() {
+        queues.entry(queue.interface).or_default().push(queue.clone());
     }
-    Ok(Reply::new(text, Value::Array(list)))
+    for id in chosen(&control, &matches)? {
+        listing.step().await;
+        let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+        let Some(interface) = interfaces.get(id).filter(|interface| interface.parent.is_none()) else { continue };
+        let queues = queues.get(&id.0).map_or(&[][..], |queues| queues);
+        let received = |queue: &QueueInfo| dataplane.queue_counters(queue.index, id.0);
+        let link = if interface.link && interface.up { "up" } else { "down" };
+        let text = listing.text();
+        let _ = writeln!(text, "{:<32}{:^6}{link:^6}  {}", interface.name, interface.id.0, interface.kind);
+        if !is_brief {
+            let _ = writeln!(text, "  Link speed: {}", in_words(interface.speed));
+            if interface.id != LOCAL {
+                let _ = writeln!(text, "  Ethernet address {}", interface.mac);
+            }
+            for queue in queues {
+                let input = dataplane.graph().name(queue.input);
+                let _ = writeln!(text, "  RX queue {}: worker {}, {input}", queue.index, queue.worker);
+                if is_verbose {
+                    let (mode, Traffic { packets, bytes }) = (Mode::from(queue.mode), received(queue));
+                    let interrupts = if queue.has_interrupts { "with" } else { "without" };
+                    let _ = writeln!(text, "    {mode}, {interrupts} interrupts, {packets} packets, {bytes} bytes");
+                }
+            }
+        }
+        listing.element(|| {
+            json!({
+                "name": interface.name,
+                "index": interface.id.0,
+                "link": link,
+                "link-speed-kbps": interface.speed,
+                "hardware": interface.kind,
+                "mac": interface.mac.to_string(),
+                "rx-queues": queues.iter().map(|queue| json!({
+                    "queue": queue.index,
+                    "worker": queue.worker,
+                    "node": dataplane.graph().name(queue.input),
+                    "mode": Mode::from(queue.mode).to_string(),
+                    "interrupts": queue.has_interrupts,
+                    "rx-packets": received(queue).packets,
+                    "rx-bytes": received(queue).bytes,
+                })).collect::<Vec<_>>(),
+            })
+        });
+    }
+    Ok(listing.end())
 }

@@ -12,10 +12,10 @@ pub(crate) const SPEEDS: [u32; 0] = [];
 
 pub(crate) fn register(control: &Control) {
     let set = "set interface link-speed <interface> <speed:u32>";
-    let set = Command::new(set, "Set the speed of a link, where its driver can.", set_speed);
-    control.commands().add(set.argument("speed", "kilobits a second"));
+    let set = Command::new(set, "Set the link speed, if the driver supports it.", set_speed);
+    control.commands().add(set.argument("speed", "speed in kbit/s"));
     let show = "show interface link-speed-capa <interface>";
-    control.commands().add(Command::new(show, "Show the speeds that a link can be set to.", show_speeds));
+    control.commands().add(Command::new(show, "Show the link speeds that an interface can be set to.", show_speeds));
 }
 
 /// Why a link's speed stays.

@@ -11,7 +11,7 @@ use quiver_engine::stats::layout::name_part;
 use quiver_engine::stats::{Counter, Names, Segment, Symlink, Vector};
 use quiver_engine::{Dataplane, INTERFACES_MAX};
 
-use crate::interfaces::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
+use crate::interfaces::{Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
 
 /// The name of a number that no interface has any more. Without one, vpp_papi would give the next names wrong numbers.
 const DELETED: &str = "deleted";
@@ -23,17 +23,25 @@ struct Shown {
     symlinks: HashMap<InterfaceId, Vec<Symlink>>,
     /// Packets sent, by interface: copies of what the engine counts with its bytes.
     sent: Vector<Counter>,
-    /// What links carry, in kilobits a second; 0 where nobody knows.
-    speeds: Vector<Counter>,
+    /// Current states, in the order of [`STATES`].
+    states: [Vector<Counter>; STATES.len()],
 }
+
+/// Entries of the segment with the states of interfaces, one row each.
+type State = (&'static str, fn(&Interface) -> u64);
+const STATES: [State; 3] = [
+    ("link-speed-kbps", |interface| interface.speed.unwrap_or_default().into()),
+    ("admin-up", |interface| interface.up.into()),
+    ("link-up", |interface| interface.link.into()),
+];
 
 pub(crate) fn register(control: &Control) {
     let segment = control.room::<Dataplane>().statistics().clone();
     let names = segment.edit().names("/if/names");
     let sent = segment.edit().vector("/quiver/sent-packets", INTERFACES_MAX);
-    let speeds = segment.edit().table("/quiver/if/link-speed-kbps", 1, INTERFACES_MAX);
-    control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent, speeds });
-    quiver_statistics::collect(control, copy);
+    let states = STATES.map(|(name, _)| segment.edit().table(&format!("/quiver/if/{name}"), 1, INTERFACES_MAX));
+    control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent, states });
+    quiver_statistics::collect_in_turns(control, copy);
     show(control, LOCAL);
     watch(control, |control, event| match event {
         InterfaceEvent::Created(id) => show(control, id),
@@ -44,7 +52,7 @@ pub(crate) fn register(control: &Control) {
 
 fn show(control: &Control, id: InterfaceId) {
     let (dataplane, name) = (control.room::<Dataplane>(), control.room::<Interfaces>().name(id));
-    let Shown { segment, names, symlinks, sent, speeds } = &mut *control.room_mut::<Shown>();
+    let Shown { segment, names, symlinks, sent, states } = &mut *control.room_mut::<Shown>();
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(&name));
     let part = name_part(&name);
@@ -53,22 +61,31 @@ fn show(control: &Control, id: InterfaceId) {
     links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0));
     drop(edit);
     sent.show(id.0 + 1);
-    speeds.show(id.0 + 1);
+    states.iter().for_each(|state| state.show(id.0 + 1));
     symlinks.insert(id, links);
 }
 
-fn copy(control: &Control) {
+/// Interfaces whose counts are copied in a turn.
+const COPIED: usize = 256;
+
+/// Copies what was counted of some interfaces, from a place on, and says where to go on.
+fn copy(control: &Control, from: usize) -> Option<usize> {
     let (dataplane, shown) = (control.room::<Dataplane>(), control.room::<Shown>());
     let threads = dataplane.statistics().threads();
-    for interface in control.room::<Interfaces>().iter() {
-        let cell = shown.speeds.rows()[0].get(interface.id.index());
-        cell.into_iter().for_each(|cell| cell.set(interface.speed.unwrap_or_default().into()));
+    let interfaces = control.room::<Interfaces>();
+    let (some, next) = interfaces.some(from, COPIED);
+    for interface in some {
+        for ((_, of), state) in STATES.iter().zip(&shown.states) {
+            let cell = state.rows()[0].get(interface.id.index());
+            cell.into_iter().for_each(|cell| cell.set(of(interface)));
+        }
         for worker in 0..dataplane.workers() {
             let cell = shown.sent.rows()[threads.row(worker)].get(interface.id.index());
             let sent = dataplane.tx_counters().of(worker, interface.id.0);
             cell.into_iter().for_each(|cell| cell.set(sent.packets));
         }
     }
+    next
 }
 
 fn hide(control: &Control, id: InterfaceId) {

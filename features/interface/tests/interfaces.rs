@@ -114,7 +114,7 @@ fn what_cannot_be_is_refused_by_name() {
     house.control.put(part).unwrap();
     for (line, error) in [
         ("set interface state dumy0 up", "there is no interface 'dumy0'; did you mean 'dummy0'?"),
-        ("set interface mtu 67 dummy0", "interfaces dummy0: mtu: 67 is too little; at least 68"),
+        ("set interface mtu 67 dummy0", "interfaces dummy0: mtu: 67 is too small; at least 68"),
         ("set interface mac address dummy0 01:00:00:00:00:00", "01:00:00:00:00:00 is no address of a single station"),
         ("set interface mac address dummy0.1 02:00:00:00:00:00", "mac: a sub-interface has the address of its parent"),
     ] {
@@ -220,7 +220,8 @@ fn the_speed_of_a_link_is_shown_where_it_is_known() {
     assert!(text.contains("  Link speed: 2.5 Gbps\n") && text.contains("  Link speed: unknown\n"), "{text}");
     // Those who watch figures see what is known, and as something that falls, too.
     let gauges = || {
-        let metrics = quiver_statistics::metrics::metrics(&house.control);
+        quiver_statistics::refresh(&house.control);
+        let metrics = quiver_statistics::metrics::metrics(&quiver_statistics::segment(&house.control));
         let mut found = metrics.into_iter().filter(|metric| metric.name == "interface_link_speed_kbps");
         let metric = found.next().expect("it is there");
         assert_eq!((metric.kind, found.next()), (quiver_statistics::metrics::Kind::Gauge, None));

@@ -335,7 +335,12 @@ impl<F: IpFamily> Adjacencies<F> {
     }
     /// All adjacencies and their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Adjacency<F>)> {
-        (0..).zip(&self.slots).filter_map(|(hop, slot)| Some((hop, slot.as_ref()?)))
+        self.from(0)
+    }
+    /// Those from a number on, in the order of these.
+    pub fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Adjacency<F>)> {
+        let slots = self.slots.get(first as usize..).unwrap_or_default();
+        (first..).zip(slots).filter_map(|(hop, slot)| Some((hop, slot.as_ref()?)))
     }
     /// The row of an adjacency as it is published.
     pub fn row(&self, hop: u32) -> &AdjacencyRow {

@@ -1,12 +1,12 @@
 //! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables. Most speak of either
 //! family; [`by_family`] chooses.
 //!
-//! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`: the messages themselves.
-//! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted.
+//! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`, `broadcast`, `link_local`, `path_mtu`, `sources`,
+//!   `unnumbered`: the messages themselves.
+//! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted;
+//!   `emptying`: deleting many routes.
 
-use quiver_compat::types::NONE;
 use quiver_control::Control;
-use quiver_interface::InterfaceId;
 use quiver_wire::{V4, V6};
 
 use crate::family::Family;
@@ -29,15 +29,20 @@ macro_rules! by_family {
 }
 
 mod addresses;
+mod broadcast;
+mod emptying;
 mod fields;
 mod leaving;
+mod link_local;
+mod path_mtu;
 mod replacing;
 mod routes;
+mod sources;
 mod tables;
+mod unnumbered;
 
 pub use crate::by_family;
 pub use fields::{IpTable, configured, known};
-pub(crate) use leaving::Leaving;
 pub use replacing::{Sweep, follow};
 
 /// The file of messages about IP, and its version in VPP: for all rooms that add to it.
@@ -51,28 +56,23 @@ pub(crate) fn register(control: &Control) {
         tables::add_messages(file);
         routes::add_messages(file);
         addresses::add_messages(file);
-        crate::link_local::add_messages(file);
-        crate::path_mtu::add_messages(file);
-        crate::unnumbered::add_messages(file);
+        link_local::add_messages(file);
+        path_mtu::add_messages(file);
+        unnumbered::add_messages(file);
     });
-    quiver_compat::add(control, "fib", (1, 0, 0), crate::sources::add_messages);
+    quiver_compat::add(control, "fib", (1, 0, 0), sources::add_messages);
     let (name, version) = quiver_interface::api::FILE;
     quiver_compat::add(control, name, version, |file| {
         addresses::add_messages_of_interfaces(file);
-        crate::broadcast::add_messages(file);
-        crate::unnumbered::add_messages_of_interfaces(file);
+        broadcast::add_messages(file);
+        unnumbered::add_messages_of_interfaces(file);
     });
-}
-
-/// The number of an interface in a message that may name none.
-fn index_of(id: Option<InterfaceId>) -> u32 {
-    id.map_or(NONE, |id| id.0)
 }
 
 fn register_family<F: Family>(control: &Control) {
     control.insert_room(replacing::Replacing::<F>::default());
     control.insert_room(replacing::Followers::<F>::default());
-    control.insert_room(Leaving::<F>::default());
+    control.insert_room(path_mtu::Marked::<F>::default());
     control.spawn("ip-leaving-tables", leaving::sweep_on::<F>(control.clone()));
 }
 

@@ -5,8 +5,8 @@
 
 use std::ops::{BitAnd, BitXor, Shl, Shr};
 
-use crate::family::Family;
-use crate::family::flow::mix_all;
+use crate::family::flow::{kept, mix_all};
+use crate::family::{Family, FlowKey};
 
 quiver_control::choice! {
     /// What of a packet tells its flow apart from others.
@@ -91,34 +91,12 @@ impl Flows {
     }
 }
 
-/// A mask that keeps a word, or makes nothing of it.
-pub(crate) const fn kept(is_kept: bool) -> u32 {
-    if is_kept { !0 } else { 0 }
-}
-
 /// The fields of the usual hash.
 const USUAL: u16 = FlowField::Source.bit()
     | FlowField::Destination.bit()
     | FlowField::SourcePort.bit()
     | FlowField::DestinationPort.bit()
     | FlowField::Protocol.bit();
-
-/// What of a packet, or of eight, may tell flows apart. What a packet does not have is 0.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowKey<W> {
-    /// The words of the sender's address.
-    pub source: [W; 4],
-    /// Those of the receiver's.
-    pub destination: [W; 4],
-    /// The sender's port, and the receiver's.
-    pub ports: [W; 2],
-    /// The protocol.
-    pub protocol: W,
-    /// The flow label.
-    pub label: W,
-    /// The tunnel's number.
-    pub tunnel: W,
-}
 
 /// The hash by what counts; its low four bits choose a bucket. `add` wraps around.
 pub fn hash<W>(flows: Flows, key: &FlowKey<W>, add: impl Fn(W, W) -> W) -> W

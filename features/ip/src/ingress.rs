@@ -15,7 +15,7 @@ use crate::fib::{Reader, TableId, View};
 use crate::flows::Flows;
 
 /// What is known of an interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IpInterface<F: Family> {
     /// The slot of its table, and [`ENABLED`] if it speaks the family.
     pub word: u32,
@@ -116,8 +116,8 @@ impl<F: Family> TableView<F> {
 /// All interfaces and tables: one snapshot, so that a frame sees them in step.
 #[derive(Clone)]
 pub struct Ingress<F: Family> {
-    /// By number of the interface.
-    pub interfaces: Paged<IpInterface<F>>,
+    /// By number of the interface. Each is large and shares lists, so that pages have few.
+    pub interfaces: Paged<IpInterface<F>, 16>,
     /// By slot.
     pub tables: Arc<[Option<TableView<F>>]>,
     /// Whether some table counts by route.

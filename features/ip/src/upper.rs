@@ -1,9 +1,12 @@
 //! What stands behind the IP header and tells conversations apart: ports, or ICMP's type and code.
 //!
-//! Later fragments of a packet have none of it. A room that remembers what the first one said (shallow reassembly) notes it at
-//! the others' buffers ([`Upper::to_note`]); nodes that ask for ports read the note ([`Upper::of_note`]).
+//! Later fragments of a packet have none of it. A room that remembers what the first one said (shallow reassembly) keeps it with the
+//! others, as metadata; nodes that ask for ports find it there ([`key`]).
 
-use quiver_engine::{Field, Flags, Isa, Lanes, Mask, PacketLanes, Quarters};
+use quiver_control::Control;
+use quiver_engine::{
+    Dataplane, DataplaneError, Field, Flags, Isa, Lanes, Mask, Metadata, MetadataKey, PacketLanes, Quarters,
+};
 use quiver_wire::IpProtocol;
 
 use crate::family::{BACK, Family, Payload};
@@ -49,16 +52,34 @@ impl Upper {
             _ => Some(Upper::default()),
         }
     }
-    /// What a note says.
-    pub fn of_note(note: u64) -> Upper {
-        let [a, b, c, d, tcp_flags, ..] = note.to_be_bytes();
-        Upper { source: u16::from_be_bytes([a, b]), destination: u16::from_be_bytes([c, d]), tcp_flags }
-    }
-    /// The note that says it.
-    pub fn to_note(self) -> u64 {
+}
+
+impl Metadata for Upper {
+    fn to_word(self) -> u64 {
         let ([a, b], [c, d]) = (self.source.to_be_bytes(), self.destination.to_be_bytes());
         u64::from_be_bytes([a, b, c, d, self.tcp_flags, 0, 0, 0])
     }
+    fn of_word(word: u64) -> Upper {
+        let [a, b, c, d, tcp_flags, ..] = word.to_be_bytes();
+        Upper { source: u16::from_be_bytes([a, b]), destination: u16::from_be_bytes([c, d]), tcp_flags }
+    }
+}
+
+/// The key's place among the control side's rooms.
+struct Key(MetadataKey<Upper>);
+
+/// By which what the first fragment of a packet said is kept with the others.
+///
+/// # Panics
+/// If the room of IP is not registered: a programming error, named.
+pub fn key(control: &Control) -> MetadataKey<Upper> {
+    control.room::<Key>().0
+}
+
+pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
+    let key = control.room_mut::<Dataplane>().metadata("upper-layer")?;
+    control.insert_room(Key(key));
+    Ok(())
 }
 
 /// Protocol, ports and flags of eight packets, from their windows, which begin [`BACK`] bytes before the IP header.

@@ -40,14 +40,14 @@ struct L3xc {
     paths: Vec<FibPath>,
 }
 
-/// Cross-connect an interface, or change where its packets go.
+/// Adds a layer-3 cross-connect to an interface, or replaces its paths.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = L3xcUpdateReply)]
 struct L3xcUpdate {
     l3xc: L3xc,
 }
 
-/// Where packets are counted: nowhere by cross-connect, so all ones.
+/// Always 0xffffffff in `stats_index`: cross-connects have no counters of their own.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct L3xcUpdateReply {
@@ -60,7 +60,7 @@ impl Default for L3xcUpdateReply {
     }
 }
 
-/// Look the packets of an interface up again.
+/// Deletes a layer-3 cross-connect; packets of the interface are looked up again.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct L3xcDel {
@@ -68,14 +68,14 @@ struct L3xcDel {
     is_ip6: bool,
 }
 
-/// Which interfaces are cross-connected: this one, or all?
+/// Dumps the cross-connect of one interface, or all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = L3xcDetails)]
 struct L3xcDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// A cross-connect.
+/// Describes one layer-3 cross-connect: its interface, family and paths.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct L3xcDetails {

@@ -16,7 +16,7 @@ use crate::config::{Connected, L3CrossConnect, group_of};
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control, "[ip4]");
     register_family::<V6>(control, "ip6");
-    control.commands().add(Command::new("show l3xc", "Show cross-connects of layer 3.", show));
+    control.commands().add(Command::new("show l3xc", "Show the layer-3 cross-connects.", show));
 }
 
 fn register_family<F: Connected>(control: &Control, word: &str) {
@@ -26,11 +26,12 @@ fn register_family<F: Connected>(control: &Control, word: &str) {
         F::NAME,
         F::NAME
     );
-    let help =
-        format!("Have {} packets that an interface receives go by these paths, whatever their destinations.", F::TITLE);
+    let help = format!(
+        "Cross-connect an interface at layer 3: forward its {} packets by these paths without a lookup.",
+        F::TITLE
+    );
     control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<L3CrossConnect<F>>());
-    let (del, help) =
-        (format!("l3xc del <interface> {word}"), "Have packets that an interface receives looked up again.");
+    let (del, help) = (format!("l3xc del <interface> {word}"), "Delete a layer-3 cross-connect.");
     control.commands().add(Command::new(del, help, delete::<F>).arguments_of::<L3CrossConnect<F>>());
 }
 

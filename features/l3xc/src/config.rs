@@ -6,7 +6,7 @@ use quiver_engine::{FeatureSpec, Phase};
 use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName, Interfaces, Words};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
-use quiver_ip::room::paths;
+use quiver_ip::routes::paths;
 use quiver_ip::{Family, Ip, RoutePath};
 
 quiver_ip::of_families! {
@@ -19,14 +19,14 @@ quiver_ip::of_families! {
     }
 }
 
-/// A cross-connect of layer 3: packets for one host that an interface receives go by these paths, without a lookup.
+/// Layer-3 cross-connect: unicast packets received by an interface follow its paths without a lookup.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::KIND)]
 pub struct L3CrossConnect<F: Connected> {
-    /// The interface that receives them.
+    /// Interface that receives the packets.
     #[key]
     pub interface: InterfaceName,
-    /// The ways, as routes have them; flows are spread over several.
+    /// Paths as in `routes`. Flows are balanced over them.
     pub paths: Vec<RoutePath<F>>,
 }
 

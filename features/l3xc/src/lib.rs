@@ -1,4 +1,4 @@
-//! Layer 3 cross-connect: packets that an interface receives go by given paths, whatever their destinations.
+//! Layer 3 cross-connect: packets that an interface receives take given paths, regardless of their destinations.
 //!
 //! - [`node`]: the nodes `l3xc-input-ip4` and `l3xc-input-ip6`, features of the arcs in front of the lookups.
 //! - [`config`]: the objects of kinds `l3-cross-connects` and `ip6-l3-cross-connects`; `command`: the command line; `api`: VPP's messages.
@@ -17,7 +17,6 @@ use quiver_interface::{Direction, Undecided, Words, feature, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
-use std::marker::PhantomData;
 
 use crate::config::Connected;
 use crate::node::L3Xc;
@@ -34,7 +33,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError> {
     let words = Words::new(control);
     let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-    let stage = L3Xc { groups: words.of(Direction::Rx), rows, family: PhantomData::<F> };
+    let stage = L3Xc::<F>::new(words.of(Direction::Rx), rows);
     let node = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);
     feature::register::<L3CrossConnect<F>>(control, words, [node])?;
     undecided(control, F::NODE, Undecided::Packet, &["link-layer-broadcast"]);

@@ -1,5 +1,5 @@
-//! `l3xc-input-ip4`, `l3xc-input-ip6`: checked packets of a cross-connected interface, whatever their destinations, go to what its paths come
-//! to, by their flows. From there on they are forwarded as if a route had led there.
+//! `l3xc-input-ip4`, `l3xc-input-ip6`: valid packets of a cross-connected interface take its paths by their flows,
+//! regardless of their destinations. From there on they are forwarded as by a route.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,8 @@ use quiver_engine::{
     ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Paged, Quarters, Slots, Snapshot, Stage, Windows, arcs,
     unlikely,
 };
+use quiver_ip::disposition::{self, Dispositions};
 use quiver_ip::family::BACK;
-use quiver_ip::fates::{self, Fates};
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{GroupRow, GroupRows, slots};
 
@@ -18,11 +18,11 @@ arcs! {
     /// Where packets go from here.
     pub enum Next of F: Connected {
         Rewrite => node (F::NAMES.rewrite),
-        /// Those of interfaces whose cross-connect has just gone, and what concerns their link alone.
+        /// Packets of interfaces whose cross-connect has just gone, and link-local packets.
         Pass => next_feature,
         Local => features (F::NAMES.local),
-        Unreachable => node (F::NAMES.error),
-        Prohibited => node (F::NAMES.error),
+        /// Senders are told why.
+        Told => node (F::NAMES.error),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
         LinkGroup => drop "link-layer-broadcast",
@@ -33,17 +33,25 @@ arcs! {
 #[derive(Clone)]
 pub struct L3Xc<F: Connected> {
     /// The groups of interfaces, by their numbers; 0 is that of none.
-    pub groups: Snapshot<Paged<u32>>,
-    /// What groups come to.
-    pub rows: Snapshot<GroupRows>,
-    /// The family whose packets they are.
-    pub family: PhantomData<F>,
+    groups: Snapshot<Paged<u32>>,
+    /// Load-balance rows of the groups.
+    rows: Snapshot<GroupRows>,
+    dispositions: Dispositions,
+    family: PhantomData<F>,
+}
+
+impl<F: Connected> L3Xc<F> {
+    /// A stage with the groups of interfaces, and the rows of these groups.
+    pub fn new(groups: Snapshot<Paged<u32>>, rows: Snapshot<GroupRows>) -> L3Xc<F> {
+        L3Xc { groups, rows, dispositions: Dispositions::of::<F>(Self::ARCS), family: PhantomData }
+    }
 }
 
 /// The stage at work.
 pub struct L3XcBody<'f, F: Connected> {
     groups: &'f Paged<u32>,
     rows: Slots<'f, GroupRow>,
+    dispositions: &'f Dispositions,
     /// The group of the interface that received all of the frame.
     group: u32,
     family: PhantomData<F>,
@@ -57,7 +65,8 @@ impl<F: Connected> Stage for L3Xc<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: slots(self.rows.read(guard)), group: 0, family: PhantomData }
+        let rows = slots(self.rows.read(guard));
+        L3XcBody { groups, rows, dispositions: &self.dispositions, group: 0, family: PhantomData }
     }
 }
 
@@ -81,7 +90,7 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let groups = p.of_rx(self.group, |rx| self.group_of(rx));
-        p.hop = fates::hops::<F, I>(p, groups, self.rows);
+        p.hop = disposition::hops::<F, I>(p, groups, self.rows);
         let stays = F::stays_on_link(p);
         let odd = p.hop.lt(hop::FIRST_ADJACENCY) | stays | p.flagged(Flags::LINK_GROUP);
         if (odd & p.live).any() {
@@ -89,15 +98,7 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
             p.leave(p.hop.eq(hop::NO_ROUTE) | stays, Next::Pass);
             // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
             p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
-            FATES.part::<F, I>(p, p.live);
+            self.dispositions.part(p, p.live);
         }
     }
 }
-
-const FATES: Fates = Fates {
-    local: Next::Local as u16,
-    unreachable: Next::Unreachable as u16,
-    prohibited: Next::Prohibited as u16,
-    drop: Next::Drop as u16,
-    unresolved: Next::Unresolved as u16,
-};

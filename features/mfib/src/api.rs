@@ -106,7 +106,7 @@ struct IpMroute {
     paths: Vec<MfibPath>,
 }
 
-/// Add paths of a route, or delete them; without paths, change what holds of the route.
+/// Adds or deletes paths of a multicast route; without paths, changes the flags of the route.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpMrouteAddDelReply)]
 struct IpMrouteAddDel {
@@ -115,33 +115,33 @@ struct IpMrouteAddDel {
     route: IpMroute,
 }
 
-/// Where in `/net/mroute` the route is counted.
+/// Index of the route's counter in `/net/mroute`.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct IpMrouteAddDelReply {
     stats_index: u32,
 }
 
-/// The routes of a table, one after the other.
+/// Dumps the multicast routes of a table.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpMrouteDetails)]
 struct IpMrouteDump {
     table: IpTable,
 }
 
-/// A route.
+/// Describes one multicast route: its source, group, flags and paths.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct IpMrouteDetails {
     route: IpMroute,
 }
 
-/// What packets came that routes want to be told of? Each is told once.
+/// Dumps, once each, packets that matched multicast routes with a signal flag.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = MfibSignalDetails)]
 struct MfibSignalDump;
 
-/// This one.
+/// Describes one signaled packet: its interface, table, route and first bytes.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct MfibSignalDetails {

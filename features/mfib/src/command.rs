@@ -11,7 +11,7 @@ use crate::change;
 use crate::family::Multicast;
 use crate::objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
 
-/// Words of paths and of routes, as VPP's users write them, and what they mean.
+/// Flags of paths and of routes in VPP's words.
 const PATH_WORDS: [(&str, PathFlag); 4] = [
     ("Accept", PathFlag::Accept),
     ("Forward", PathFlag::Forward),
@@ -38,16 +38,16 @@ fn register_family<F: Multicast>(control: &Control) {
     let what = format!("(<group:{name}-prefix> | <group-address:{name}> | <source:{name}> <group-address:{name}>)");
     let paths = format!("(via (<next-hop:{name}> <interface> | <interface> | local) {{{path_words}}})...");
     for (verb, help) in [
-        ("add", "Add a route of groups, or paths of it, or change what holds of it."),
-        ("del", "Delete a route of groups, or paths of it."),
+        ("add", "Add a multicast route or paths to it, or change its flags."),
+        ("del", "Delete a multicast route or paths of it."),
     ] {
         let grammar = format!("ip mroute {verb} {what} [table <table:{name}-table>] {{{route_words}}} [{paths}]");
         let run = if verb == "add" { add::<F> } else { delete::<F> };
         let command = Command::new(grammar, help, run).arguments_of::<MulticastRoute<F>>();
         let command = command.arguments_of::<MulticastPath<F>>();
-        let command = command.argument("group-address", "one group").argument("table", "a table");
-        let command = command.argument("next-hop", "a router there, to whom packets are sent in place of the group");
-        control.commands().add(command.argument("local", "packets are taken as for us"));
+        let command = command.argument("group-address", "address of one group").argument("table", "id of the table");
+        let command = command.argument("next-hop", "router to which packets are sent in place of the group");
+        control.commands().add(command.argument("local", "deliver packets locally"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What differs between the families: which addresses are groups', and what nodes and objects are called.
+//! The differences between the families: multicast ranges, and names of nodes and objects.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ pub trait Multicast: Family {
     const FORWARD: &'static str;
     /// The node that puts the header of a link before a packet for a group.
     const REWRITE: &'static str;
-    /// By what VPP's clients know how many packets no route has taken.
+    /// VPP's name for the count of packets that no route accepted.
     const REFUSED: &'static str;
     /// A group, to be shown where an error says what would be right.
     const EXAMPLE_GROUP: &'static str;

@@ -2,11 +2,11 @@
 //! `ip6-multicast`. If the route lets them come from where they came (RFC 5110, 2.1: the check of the reverse path), copies go to
 //! its interfaces but the receiving one, and to us; the last one is the original.
 //!
-//! What has no route goes on along the arc, and so does what its route does not accept and is for us all the same.
+//! A packet without a route continues along the arc; so does a local packet that its route does not accept.
 //!
-//! Drops: `rpf-failure`, from an interface that the route does not accept; `route-drop`; `hop-limit-expired`, of what had to be
-//! forwarded; `beyond-scope`, of what must not leave its link; `no-receiver`; `no-buffer`, when the copies could not all be
-//! made: those later in the list have missed the packet then.
+//! Drops: `rpf-failure`: from an interface that the route does not accept; `route-drop`; `hop-limit-expired`: of a
+//! packet to be forwarded; `beyond-scope`: the packet must not leave its link; `no-receiver`; `no-buffer`: too few
+//! buffers for all copies, later ones in the list are missing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,7 +47,7 @@ pub struct Forward<F: Multicast> {
     pub passed: Arc<Row>,
     /// Its counter of packets that no route has taken.
     pub refused: Arc<Row<Counter>>,
-    /// To whoever reads signals.
+    /// Queue to the reader of signals.
     pub signals: Outbox<Signal>,
 }
 

@@ -31,6 +31,7 @@ use quiver_ip::Ip;
 use quiver_ip::deciding::way_out;
 use quiver_ip::fib::TableId;
 use quiver_ip::node::{describe, rewrite as ip_rewrite};
+use quiver_ip::upper;
 use quiver_wire::{Header, IpHeader, V4, V6};
 
 use numbers::Counted;
@@ -67,7 +68,7 @@ fn register_family<F: Multicast>(
         let ip = control.room::<Ip<F>>();
         let (view, ingress, signals) = (mfib.view(), ip.ingress(), signals.clone());
         let (adjacencies, sent) = (ip.fib.adjacencies.snapshot(), ip.fib.adjacencies.counters().clone());
-        let passed = counted.counters().clone();
+        let (passed, upper) = (counted.counters().clone(), upper::key(control));
         let refused = refused::<F>(&dataplane);
         let forward = move |seed: quiver_engine::Seed| forward::Forward::<F> {
             view: view.clone(),
@@ -79,10 +80,11 @@ fn register_family<F: Multicast>(
         let rewrite = move |seed: quiver_engine::Seed| rewrite::Rewrite::<F> {
             adjacencies: adjacencies.clone(),
             sent: sent.row(seed.worker),
+            upper,
         };
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new(F::FORWARD, forward::Next::arcs::<F>(), forward).describe(describe::<F>))?;
-        graph.node(NodeSpec::new(F::REWRITE, ip_rewrite::Next::arcs::<F>(), rewrite).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::REWRITE, ip_rewrite::arcs_of::<F>(), rewrite).describe(describe::<F>))?;
         graph.feature(FeatureSpec::new(F::NAMES.multicast, F::FORWARD, Phase::Forward))?;
         mfib
     };

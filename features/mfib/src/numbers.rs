@@ -23,11 +23,11 @@ impl Drop for Release {
 }
 
 impl Numbers {
-    /// From this one on.
+    /// Numbers from this one on.
     pub fn from(first: u32) -> Numbers {
         Numbers { next: first, free: vec![], released: channel() }
     }
-    /// One that is nobody's.
+    /// Takes a free number.
     pub fn take(&mut self) -> u32 {
         self.free.extend(self.released.1.try_iter());
         self.free.pop().unwrap_or_else(|| {

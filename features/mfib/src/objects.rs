@@ -1,4 +1,4 @@
-//! What is configured: routes of groups.
+//! Configuration of multicast routes.
 
 use quiver_control::{Object, ObjectError, Record};
 use quiver_interface::InterfaceName;
@@ -70,14 +70,14 @@ impl PathFlag {
 /// One of the paths of a route of groups: an interface, or we ourselves.
 #[derive(Record, Clone, Debug, PartialEq)]
 pub struct MulticastPath<F: Multicast> {
-    /// The interface.
+    /// Name of the interface.
     pub interface: Option<InterfaceName>,
-    /// A router there to whom packets are sent in place of the link's members of the group.
+    /// Router to which packets are sent in place of the group's link-layer address.
     pub via: Option<F::Address>,
-    /// Whether packets are taken as for us, in place of an interface. The flag forward says that they are.
+    /// Whether packets are delivered locally, in place of an interface. Needs the flag forward.
     #[default(false)]
     pub local: bool,
-    /// What holds there: accept, forward, negate-signal, dont-preserve.
+    /// Path flags: accept, forward, negate-signal, dont-preserve.
     pub flags: Vec<PathFlag>,
 }
 
@@ -92,30 +92,30 @@ impl<F: Multicast> MulticastPath<F> {
     }
 }
 
-/// A route of groups: from where packets for them may come, and where copies go. Of several that fit, one of the packet's
-/// sender counts before one of all senders, and of those the one of the longest prefix.
+/// Multicast route: accepting and forwarding interfaces of a group. A route with a source precedes one without; then
+/// the longest group prefix wins.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::ROUTES)]
 pub struct MulticastRoute<F: Multicast> {
-    /// The table that it is in.
+    /// Id of the route's table.
     #[key]
     #[default(TableNumber::DEFAULT)]
     pub table: TableNumber<F>,
-    /// The groups, such as 232.1.1.1/32 or ff3e::/16.
+    /// Group prefix, such as 232.1.1.1/32 or ff3e::/16.
     #[key]
     pub group: Prefix<F>,
-    /// The sender whose packets take it. Without it, everybody's do.
+    /// Source address of the packets. Default: any source.
     #[key]
     #[default(F::UNSPECIFIED)]
     pub source: F::Address,
-    /// What holds of it: signal, drop, connected, accept-all.
+    /// Route flags: signal, drop, connected, accept-all.
     pub flags: Vec<RouteFlag>,
-    /// The interfaces, from which packets come or to which they go.
+    /// Interfaces from which packets are accepted or to which they are forwarded.
     pub paths: Vec<MulticastPath<F>>,
 }
 
 impl<F: Multicast> MulticastRoute<F> {
-    /// Whose packets take it, in words: `(*, 232.1.1.1/32)`.
+    /// The route's (S, G) or (*, G) in words: `(*, 232.1.1.1/32)`.
     pub fn whose(&self) -> String {
         whose::<F>(self.source, &self.group)
     }
@@ -133,7 +133,7 @@ pub(crate) fn whose<F: Multicast>(source: F::Address, group: &Prefix<F>) -> Stri
     }
 }
 
-/// What holds of a route whatever else is configured.
+/// Checks the fields of a route that need no other object.
 pub(crate) fn check<F: Multicast>(route: &MulticastRoute<F>) -> Result<(), ObjectError> {
     let wrong = |field: &str, what: String, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
     let (group, source) = (route.group, route.source);
@@ -155,10 +155,10 @@ pub(crate) fn check<F: Multicast>(route: &MulticastRoute<F>) -> Result<(), Objec
             return wrong(&field(""), "a path is an interface, or local".into(), "give one of the two");
         }
         if path.via.is_some() && path.local {
-            return wrong(&field(".via"), "what is for us goes to no router".into(), "leave it out");
+            return wrong(&field(".via"), "a local path has no next hop".into(), "leave it out");
         }
         if path.via.is_some_and(|via| !F::is_host(via)) {
-            return wrong(&field(".via"), "this is no address of a single router".into(), "give one");
+            return wrong(&field(".via"), "this is not a unicast address".into(), "give the address of one router");
         }
         if forwards && !path.local && F::is_of_link(group.address()) && F::is_of_link(group.last_address()) {
             let what = format!("{group} are groups of one link, which their packets do not leave");

@@ -1,13 +1,14 @@
-//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: the link's header before packets for groups, whose MAC address follows from the
-//! group (RFC 1112, 6.4; RFC 2464, 7), one hop less to live, out by the adjacency's interface. What is too long for the link
-//! fares as it does in `ip4-rewrite`, whose arcs the node has.
+//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: write the link header of multicast packets, whose MAC address follows from
+//! the group (RFC 1112, 6.4; RFC 2464, 7), decrement the TTL, and send by the adjacency's interface. Packets that are
+//! too long for the link are handled as in `ip4-rewrite`, whose arcs the node has.
 
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, Node, Pool, Row, Snapshot};
+use quiver_engine::{Context, Frame, MetadataKey, Node, Pool, Row, Snapshot};
 use quiver_ip::adjacency::{AdjacencyRow, AdjacencyTable, State};
 use quiver_ip::node::rewrite::Next;
-use quiver_ip::node::too_big;
+use quiver_ip::node::too_big::{self, Cutting};
+use quiver_ip::upper::Upper;
 use quiver_wire::{Header, IpHeader};
 
 use crate::family::Multicast;
@@ -18,6 +19,8 @@ pub struct Rewrite<F: Multicast> {
     pub adjacencies: Snapshot<AdjacencyTable<F>>,
     /// This worker's counters of packets by adjacency.
     pub sent: Arc<Row>,
+    /// Key of the ports that fragments carry.
+    pub upper: MetadataKey<Upper>,
 }
 
 impl<F: Multicast> Node for Rewrite<F> {
@@ -29,7 +32,8 @@ impl<F: Multicast> Node for Rewrite<F> {
             let is_link = row.is(State::Glean) || row.is_complete();
             frame.next[i] = if is_link { Next::TooBig.into() } else { Next::Resolve.into() };
         }
-        too_big::process::<F>(cx, frame, |pool, frame, i| row_of(table, pool, frame, i), &self.sent);
+        let cutting = Cutting { sent: &self.sent, upper: self.upper, link_too_small: Next::LinkTooSmall.into() };
+        too_big::process::<F>(cx, frame, |pool, frame, i| row_of(table, pool, frame, i), &cutting);
     }
 }
 

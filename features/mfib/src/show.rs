@@ -28,10 +28,10 @@ fn register_family<F: Multicast>(control: &Control) {
         "show {command} mfib [summary] [table <table:{name}-table>] [<group:{name}-prefix> | <group-address:{name}> \
          | <source:{name}> <group-address:{name}>]"
     );
-    let help = format!("Show the {} routes of groups, and the groups that interfaces are in.", F::TITLE);
+    let help = format!("Show {} multicast routes, and the groups of interfaces.", F::TITLE);
     let command = Command::new(grammar, help, show::<F>).arguments_of::<MulticastRoute<F>>();
-    let command = command.argument("summary", "how many routes there are, by the length of their prefixes");
-    control.commands().add(command.argument("group-address", "one group"));
+    let command = command.argument("summary", "number of routes by prefix length");
+    control.commands().add(command.argument("group-address", "address of one group"));
 }
 
 /// The groups that interfaces of a table are in, and these interfaces.

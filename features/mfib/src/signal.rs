@@ -17,9 +17,9 @@ pub(crate) const SIGNALS: usize = 4096;
 /// A packet came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// By which route.
+    /// Serial number of the route.
     pub serial: u64,
-    /// Where.
+    /// The interface.
     pub interface: u32,
     /// Its first bytes, from the IP header on; none if they are not wanted.
     pub packet: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The control side: configured routes become what workers read.
+//! The control side: makes the workers' state of configured routes.
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,17 +59,17 @@ impl<F: Multicast> Mfib<F> {
             published: Publisher::new(domain, View::default()),
         }
     }
-    /// What workers read.
+    /// Snapshot for workers.
     pub fn view(&self) -> Snapshot<View<F>> {
         self.published.snapshot()
     }
-    /// What is configured of a table's routes, in the order of their groups, and what came of it.
+    /// Configured routes of a table in the order of their groups, with the entries made of them.
     pub(crate) fn routes(&self, table: TableId) -> impl Iterator<Item = (&MulticastRoute<F>, &Entry)> {
         let of_table = self.routes.iter().filter(move |((id, ..), _)| *id == table);
         of_table.map(|(_, route)| (&route.configured, &*route.entry))
     }
-    /// The route that packets of a sender for a group take: of the longest prefix that has any, the sender's own or, if it has
-    /// none, everybody's; of a shorter one only if the longest has none for everybody.
+    /// The route for packets of a source to a group. The longest prefix with any route decides: its (S, G) route, or
+    /// else its (*, G) route. A shorter prefix counts only if the longest has no (*, G) route.
     pub(crate) fn find(&self, table: TableId, source: F::Address, group: F::Address) -> Option<&MulticastRoute<F>> {
         let fitting = self.routes.iter().filter(|((id, prefix, _), _)| *id == table && prefix.contains(group));
         let longest = fitting.clone().map(|((_, prefix, _), _)| prefix.length()).max()?;
@@ -92,7 +92,7 @@ impl<F: Multicast> Mfib<F> {
         Some((key, self.get(&key)?))
     }
 
-    /// Takes a route in, or what has become of one. The adjacencies that it had are the caller's to release.
+    /// Sets a route or its new state. The caller releases the adjacencies that it had.
     fn set(&mut self, ip: &Ip<F>, key: Key<F>, route: Route<F>) -> Result<Vec<u32>, LpmError> {
         let (id, prefix, _) = key;
         let is_new = !self.tables.get(&id).is_some_and(|table| table.nodes.contains_key(&prefix));
@@ -137,7 +137,7 @@ impl<F: Multicast> Mfib<F> {
         let of_it = self.routes.range(first..).take_while(move |((t, p, _), _)| (*t, *p) == (table, prefix));
         of_it.map(|((.., source), route)| (*source, &route.entry))
     }
-    /// Has a place for the routes of a prefix, and a table for it.
+    /// Adds a node for the routes of a prefix, and a table for it if there is none.
     fn add_node(&mut self, id: TableId, prefix: Prefix<F>) -> Result<(), LpmError> {
         let table = match self.tables.entry(id) {
             MapEntry::Occupied(table) => table.into_mut(),
@@ -149,19 +149,19 @@ impl<F: Multicast> Mfib<F> {
         table.nodes.insert(prefix, self.numbers.take());
         Ok(())
     }
-    /// Has lookups find the routes of a prefix.
+    /// Makes lookups find the routes of a prefix.
     fn reach(&mut self, id: TableId, prefix: Prefix<F>) -> Result<(), LpmError> {
         let Some(table) = self.tables.get_mut(&id) else { return Ok(()) };
         let Some(number) = table.nodes.get(&prefix) else { return Ok(()) };
         table.trie.set(prefix, *number)
     }
-    /// The route for everybody's packets of exactly this prefix, or else of the longest that covers it.
+    /// The (*, G) route of exactly this prefix, or else of the longest that covers it.
     fn covering(&self, id: TableId, prefix: Prefix<F>) -> Option<Arc<Entry>> {
         let shorter = (0..=prefix.length()).rev().filter_map(|length| Prefix::new(prefix.address(), length).ok());
         let mut found = shorter.filter_map(|shorter| self.routes.get(&(id, shorter, F::UNSPECIFIED)));
         found.next().map(|route| route.entry.clone())
     }
-    /// Tells workers what has become of a route's prefix, and of those that it covers.
+    /// Publishes a route's prefix, and the prefixes that it covers.
     fn publish(&mut self, ip: &Ip<F>, (id, prefix, _): &Key<F>) {
         let mut view = self.published.current().clone();
         let nodes = self.tables.get(id).map(|table| &table.nodes);
@@ -185,7 +185,7 @@ impl<F: Multicast> Mfib<F> {
     }
 }
 
-/// What workers look up in, by the slots of IP's tables.
+/// Tables for workers, by the slots of IP's tables.
 fn slots<F: Multicast>(ip: &Ip<F>, tables: &BTreeMap<TableId, Table<F>>) -> Vec<Option<F::Reader>> {
     let mut slots = vec![];
     for (id, table) in tables {
@@ -289,7 +289,7 @@ pub(crate) fn follow<F: Multicast>(control: &Control) {
     });
 }
 
-/// Has packets for groups that an interface receives meet the routes.
+/// Enables or disables the lookup of multicast packets that an interface receives.
 fn enable<F: Multicast>(control: &Control, id: InterfaceId, on: bool) {
     let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.multicast, F::FORWARD, id.0, on);
     if let Err(error) = enabled {

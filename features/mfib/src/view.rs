@@ -1,4 +1,4 @@
-//! What workers read: routes by table and group.
+//! State for workers: routes by table and group.
 //!
 //! A leaf of a table's prefixes is the number of a *group*: its route for all senders, or the next shorter one's, and those
 //! for single senders. So the longest match is one lookup and a search among a group's senders.
@@ -25,7 +25,7 @@ pub mod entry {
 
 /// Flags of an interface of an entry, with the numbers that VPP's clients know them by.
 pub mod port {
-    /// What the entry says of signals does not hold here, but the contrary.
+    /// Inverts the entry's signal flag for this interface.
     pub const NEGATE_SIGNAL: u8 = 1;
     /// Packets may come from here.
     pub const ACCEPT: u8 = 2;
@@ -40,9 +40,9 @@ pub mod port {
 /// An interface of an entry.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Which.
+    /// The interface, by its number.
     pub interface: u32,
-    /// What holds there: [`port`].
+    /// Flags of the interface: [`port`].
     pub flags: u8,
     /// Whether a signal waits to be read: then there is no other.
     pub signalled: Arc<AtomicBool>,
@@ -58,9 +58,9 @@ impl Port {
 /// Where a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Out {
-    /// By this interface.
+    /// The sending interface.
     pub interface: u32,
-    /// By this adjacency.
+    /// The adjacency.
     pub hop: u32,
     /// Whether the adjacency is a router's, and not all the link's.
     pub to_router: bool,
@@ -69,7 +69,7 @@ pub struct Out {
 /// A route.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
-    /// What holds of it: [`entry`].
+    /// Flags of the route: [`entry`].
     pub flags: u8,
     /// Whether it is for us, too.
     pub local: bool,
@@ -84,7 +84,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it says of an interface.
+    /// Flags and state of an interface of the route.
     pub fn port(&self, interface: u32) -> Option<&Port> {
         let place = self.ports.binary_search_by_key(&interface, |port| port.interface).ok()?;
         self.ports.get(place)
@@ -96,9 +96,9 @@ impl Entry {
 pub struct Group<F: Family> {
     /// The groups.
     pub prefix: Prefix<F>,
-    /// The route for packets of whatever sender; of a shorter prefix, if this one has none.
+    /// The (*, G) route of this prefix, or of the next shorter one that has one.
     pub any: Option<Arc<Entry>>,
-    /// Those for packets of single senders, in the order of these.
+    /// (S, G) routes, in the order of their sources.
     pub sources: Box<[(F::Address, Arc<Entry>)]>,
 }
 
@@ -114,9 +114,9 @@ impl<F: Family> Group<F> {
 /// All routes of a family.
 #[derive(Clone)]
 pub struct View<F: Family> {
-    /// From groups to numbers, by the slot of the table.
+    /// Tables from groups to numbers, by the slot of the table.
     pub tables: Vec<Option<F::Reader>>,
-    /// By number.
+    /// Groups by number.
     pub groups: Paged<Option<Arc<Group<F>>>>,
 }
 

@@ -8,10 +8,10 @@ use crate::keeper::Listeners;
 use crate::objects::ListenerDiscovery;
 
 pub(crate) fn register(control: &Control) {
-    let help = "Tell routers to which groups of IPv6 interfaces listen, or do not.";
+    let help = "Enable or disable MLD reports of the IPv6 groups of interfaces.";
     let set = Command::new("set ip6 mld (enable|disable)", help, set).arguments_of::<ListenerDiscovery>();
-    control.commands().add(set.argument("enable", "tell them").argument("disable", "tell nobody"));
-    let help = "Show the groups of IPv6 that routers are told of.";
+    control.commands().add(set.argument("enable", "send MLD reports").argument("disable", "send no MLD reports"));
+    let help = "Show the IPv6 groups that MLD reports.";
     control.commands().add(Command::new("show ip6 mld", help, show));
 }
 

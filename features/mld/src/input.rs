@@ -1,5 +1,6 @@
-//! `mld-input`: questions of routers who listens to groups, checked (RFC 3810, 6.2) and told to control. `icmp6-input`, where
-//! they come from, has checked their checksums. What others say that they listen to concerns routers that ask; we do not.
+//! `mld-input`: checks queries of routers (RFC 3810, 6.2) and passes them to control. `icmp6-input`, where they come
+//! from, has checked their checksums. Reports of other listeners matter to querying routers only; this one does not
+//! query.
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Generations, Node, arcs};
@@ -14,9 +15,9 @@ arcs! {
     /// Where packets go from here.
     pub enum Next {
         Heard => done "heard",
-        /// What control sends.
+        /// Reports that control sends.
         Send => features "interface-output",
-        /// What others say of themselves.
+        /// Reports of other listeners.
         OfOthers => done "of-others",
         Busy => drop "control-busy",
         TooShort => drop "too-short",
@@ -26,14 +27,14 @@ arcs! {
     }
 }
 
-/// What control hears.
+/// A query that a node passes to control.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
     pub generation: u32,
-    /// What.
+    /// The query.
     pub question: Question,
 }
 
@@ -41,7 +42,7 @@ pub struct Heard {
 pub struct MldInput {
     /// Tells interfaces of one number apart.
     pub generations: Generations,
-    /// To control.
+    /// Queue to control.
     pub heard: Outbox<Heard>,
 }
 

@@ -85,7 +85,7 @@ fn follow_all(control: &Control) {
     ids.into_iter().for_each(|id| follow(control, id));
 }
 
-/// The groups that a link is told of: all but that of all nodes, which nobody ever leaves (RFC 3810, 5.2.12 and 6).
+/// The groups reported on a link: all except all-nodes, which no node ever leaves (RFC 3810, 5.2.12 and 6).
 fn groups(control: &Control, id: InterfaceId) -> Option<BTreeSet<Ipv6Addr>> {
     let is_usable = control.room::<Interfaces>().is_usable(id);
     let ip = control.room::<Ip6>();
@@ -93,7 +93,7 @@ fn groups(control: &Control, id: InterfaceId) -> Option<BTreeSet<Ipv6Addr>> {
     Some(own.groups().into_iter().filter(|group| *group != ALL_NODES).collect())
 }
 
-/// Tells what has become of an interface's groups. One that has come up tells of all.
+/// Reports changes of an interface's groups. An interface that has come up reports all.
 pub fn follow(control: &Control, id: InterfaceId) {
     let (now, groups) = (control.now(), groups(control, id));
     let mut room = control.room_mut::<Listeners>();
@@ -137,7 +137,7 @@ async fn report(control: Control) {
     }
 }
 
-/// What an interface's times are drawn by.
+/// Seed of an interface's random delays.
 fn seed(control: &Control, id: InterfaceId) -> u64 {
     let mac = control.room::<Ip6>().fib.adjacencies.link(id).map_or([0; 6], |link| link.mac);
     MacAddress(mac).to_u64()

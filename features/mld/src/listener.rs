@@ -1,5 +1,5 @@
-//! What an interface has to tell of its groups, and when (RFC 3810, 6): changes at once and once more, and answers to questions
-//! after a time of its own choosing.
+//! The listener of an interface (RFC 3810, 6): it reports changes at once and once more, and answers queries after a
+//! random delay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -34,12 +34,12 @@ struct Answer {
     sources: BTreeSet<Ipv6Addr>,
 }
 
-/// What is to be sent.
+/// Reports to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Telling {
-    /// To routers of the second version.
+    /// Records for routers of the second version.
     Records(Vec<Record>),
-    /// To those of the first: groups, and whether somebody listens to them.
+    /// MLDv1 messages to routers of the first version: groups, with a report or a done message.
     Groups(Vec<(Ipv6Addr, bool)>),
 }
 
@@ -49,7 +49,7 @@ pub struct Listener {
     groups: BTreeSet<Ipv6Addr>,
     changes: BTreeMap<Ipv6Addr, Change>,
     change_at: Option<Time>,
-    /// By the group that was asked for; none for all.
+    /// Answers by the queried group; none is a general query.
     answers: BTreeMap<Option<Ipv6Addr>, Answer>,
     first_version_until: Option<Time>,
     draws: u64,
@@ -115,7 +115,7 @@ impl Listener {
     pub fn due(&self) -> Option<Time> {
         self.answers.values().map(|answer| answer.at).chain(self.change_at).min()
     }
-    /// What is to be told now.
+    /// Reports that are due.
     pub fn tell(&mut self, now: Time, seed: u64) -> Vec<Telling> {
         let mut told = vec![];
         if self.change_at.is_some_and(|at| at <= now) {

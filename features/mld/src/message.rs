@@ -12,19 +12,19 @@ pub const ROUTER_ALERT: u8 = 5;
 const HOP_BY_HOP: [u8; 8] = [58, 0, ROUTER_ALERT, 2, 0, 0, 1, 0];
 /// Bytes of a record without sources (RFC 3810, 5.2).
 const RECORD: usize = 20;
-/// Bytes before the records: IP header, options, and what a report begins with.
+/// Bytes before the records: IP header, options, and the beginning of a report.
 const BEFORE_RECORDS: usize = Ip6Header::LENGTH + HOP_BY_HOP.len() + 8;
 
-/// A router asks who listens.
+/// A query of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// To this group; none asks for all.
+    /// The queried group; none is a general query.
     pub group: Option<Ipv6Addr>,
-    /// To these senders to the group; none stands for all.
+    /// The queried sources of the group; none stands for all.
     pub sources: Vec<Ipv6Addr>,
     /// How long answers may wait.
     pub within: Duration,
-    /// Whether it is of MLD's first version, whose routers do not know reports of the second (RFC 3810, 8.2.1).
+    /// Whether it is of MLDv1, whose routers do not understand MLDv2 reports (RFC 3810, 8.2.1).
     pub is_first_version: bool,
 }
 
@@ -53,7 +53,7 @@ fn delay(code: u16) -> Duration {
     Duration::from_millis(ms.into())
 }
 
-/// What is said of a group (RFC 3810, 5.2.12). An interface listens to all senders to its groups.
+/// Type of a group record (RFC 3810, 5.2.12). An interface listens to all sources of its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
@@ -70,9 +70,9 @@ pub enum RecordKind {
 /// A record of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What is said.
+    /// Type of the record.
     pub kind: RecordKind,
-    /// Of which group.
+    /// The group.
     pub group: Ipv6Addr,
     /// The senders.
     pub sources: Vec<Ipv6Addr>,
@@ -120,7 +120,7 @@ fn report(source: Ipv6Addr, count: u16, records: &[u8]) -> Sent {
     (ALL_MLD2_ROUTERS, packet(source, ALL_MLD2_ROUTERS, message))
 }
 
-/// What is said of a group to routers of the first version (RFC 2710, 3 and 4): that somebody listens, or no longer does.
+/// MLDv1 report or done message for a group (RFC 2710, 3 and 4).
 pub fn of_first_version(source: Ipv6Addr, group: Ipv6Addr, listens: bool) -> Sent {
     let (kind, to) = if listens { (Icmp6Type::MLD_REPORT, group) } else { (Icmp6Type::MLD_DONE, ALL_ROUTERS) };
     let message = [&[kind.0, 0, 0, 0, 0, 0, 0, 0][..], &group.octets()].concat();

@@ -1,17 +1,17 @@
-//! What is configured.
+//! Configuration.
 
 use quiver_control::{Change, Control, Object, ObjectError};
 
 use crate::keeper;
 
-/// Whether routers are told to which groups of IPv6 interfaces listen. Without it they are.
+/// Multicast listener discovery: reports the groups of interfaces to routers. Enabled without this object.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "multicast-listener-discovery")]
 pub struct ListenerDiscovery {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// Whether they are told.
+    /// Whether groups are reported to routers.
     #[default(true)]
     pub report: bool,
 }

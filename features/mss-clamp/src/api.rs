@@ -30,7 +30,7 @@ flags! {
     }
 }
 
-/// Limit what TCP's ends announce through an interface, or do not any more.
+/// Sets the TCP MSS clamp of an interface by family and direction, or disables it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct MssClampEnableDisable {
@@ -41,7 +41,7 @@ struct MssClampEnableDisable {
     ipv6_direction: MssClampDir,
 }
 
-/// How is it limited: through this interface, or through all?
+/// Asks for the MSS clamp of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(stream, details = MssClampDetails, reply = MssClampGetReply)]
 struct MssClampGet {
@@ -49,7 +49,7 @@ struct MssClampGet {
     sw_if_index: InterfaceIndex,
 }
 
-/// There is no more: the cursor is all ones.
+/// Ends the list of MSS clamps; the cursor is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct MssClampGetReply {
@@ -62,7 +62,7 @@ impl Default for MssClampGetReply {
     }
 }
 
-/// So, through this interface.
+/// Describes the MSS clamp of one interface: segment size and direction by family.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct MssClampDetails {
@@ -89,8 +89,7 @@ fn wanted<F: Clamped>(interface: &InterfaceName, mss: u16, dir: MssClampDir) -> 
         (false, true) => Side::Tx,
         (true, true) => Side::Both,
     };
-    let wrong =
-        || Refusal::new(Retval::INVALID_VALUE, format!("mss: {mss} is too little or too much; give 1 to 65534"));
+    let wrong = || Refusal::new(Retval::INVALID_VALUE, format!("mss: {mss} is out of range; give 1 to 65534"));
     let mss = Mss::new(mss).ok_or_else(wrong)?;
     Ok(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData }))
 }

@@ -30,13 +30,16 @@ pub(crate) fn register(control: &Control) {
     control.commands().add_kind(ArgumentKind::of::<Wanted>());
     let set = "set interface tcp-mss-clamp {<interface> | ip4 <ip4:mss-clamping> | ip4-mss <ip4-mss:mss> \
                | ip6 <ip6:mss-clamping> | ip6-mss <ip6-mss:mss>}";
-    let help = "Have TCP's ends announce segments of so many bytes at most. A family that is not named stays as it is.";
+    let help =
+        "Clamp the TCP MSS that the ends announce through an interface. A family that is not given stays unchanged.";
     let set = Command::new(set, help, set_clamp).arguments_of::<MssClamp<V4>>();
-    let set = set.argument("ip4", "of IPv4: enable stands for both directions").argument("ip4-mss", "bytes over IPv4");
-    let set = set.argument("ip6", "of IPv6: enable stands for both directions").argument("ip6-mss", "bytes over IPv6");
+    let set =
+        set.argument("ip4", "direction for IPv4; enable is both").argument("ip4-mss", "segment size for IPv4 in bytes");
+    let set =
+        set.argument("ip6", "direction for IPv6; enable is both").argument("ip6-mss", "segment size for IPv6 in bytes");
     control.commands().add(set);
     let show = "show interface tcp-mss-clamp [<interface>]";
-    control.commands().add(Command::new(show, "Show how long TCP's segments may be through interfaces.", show_clamps));
+    control.commands().add(Command::new(show, "Show the TCP MSS clamps of interfaces.", show_clamps));
 }
 
 fn set_clamp(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -44,14 +47,14 @@ fn set_clamp(control: &Control, given: &Matches) -> Result<Reply, CommandError> 
     // Both are read before the first is done.
     let (ip4, ip6) = (wanted::<V4>(&interface, given)?, wanted::<V6>(&interface, given)?);
     if ip4.is_none() && ip6.is_none() {
-        return Err(CommandError::new("nothing is said of ip4 or ip6; give one, such as: ip4 enable ip4-mss 1400"));
+        return Err(CommandError::new("neither ip4 nor ip6 is given; give one, such as: ip4 enable ip4-mss 1400"));
     }
     set_family(control, &interface, ip4)?;
     set_family(control, &interface, ip6)?;
     Ok(Reply::done())
 }
 
-/// What becomes of a family's clamp, if anything: it goes, or is this.
+/// Change of a family's clamp, if any: none removes it.
 type Change<F> = Option<Option<MssClamp<F>>>;
 
 fn wanted<F: Clamped>(interface: &InterfaceName, given: &Matches) -> Result<Change<F>, CommandError> {
@@ -66,7 +69,7 @@ fn wanted<F: Clamped>(interface: &InterfaceName, given: &Matches) -> Result<Chan
     Ok(Some(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData })))
 }
 
-/// As VPP: what is disabled may be disabled.
+/// Changes a family's clamp. As in VPP, disabling what is disabled is no error.
 fn set_family<F: Clamped>(control: &Control, interface: &InterfaceName, change: Change<F>) -> Result<(), CommandError> {
     Ok(change.map_or(Ok(()), |clamp| control.assign(interface, clamp))?)
 }

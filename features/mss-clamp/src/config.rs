@@ -1,4 +1,4 @@
-//! Where sizes are clamped, and to what.
+//! Clamps: interfaces, directions and sizes.
 
 use std::marker::PhantomData;
 
@@ -36,24 +36,24 @@ quiver_control::number! {
     pub struct Mss(u16) in 1..=65534 as "mss";
 }
 
-/// A limit to the maximum segment size that TCP's ends announce through an interface: for links that carry less than both
-/// ends believe, and paths on which nobody tells them.
+/// TCP MSS clamp: lowers the maximum segment size in SYN packets through an interface, for paths whose MTU the ends
+/// cannot learn.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::KIND)]
 pub struct MssClamp<F: Clamped> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Bytes of a segment's payload at most: 1 to 65534. What is announced beyond that is lowered.
+    /// Largest segment in bytes, 1 to 65534. Larger announcements are lowered.
     pub mss: Mss,
-    /// Whether what the interface receives, what it sends, or both is seen to.
+    /// Direction of the clamped packets: received, transmitted or both.
     #[default(Side::Both)]
     pub side: Side,
     /// Clamps of one interface for two families are two.
     pub family: PhantomData<F>,
 }
 
-/// A node's place, and what VPP's clients know the count of its segments by.
+/// Place of a node, and VPP's name for the count of its segments.
 const fn feature(direction: Direction, arc: &'static str, node: &'static str) -> FeatureNode {
     let spec = FeatureSpec::new(arc, node, Phase::Translate);
     FeatureNode::new(direction, spec).also_called(&[("clamped", "clamped")])

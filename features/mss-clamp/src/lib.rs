@@ -1,5 +1,4 @@
-//! TCP MSS clamping: what the ends of a connection say about the longest segment that they take is lowered to what the path
-//! between them carries.
+//! TCP MSS clamping: lowers the maximum segment size in SYN segments to a size that the path between the ends carries.
 //!
 //! - [`segment`]: the option in a TCP header. [`node`]: the nodes, features of the arcs in front of the lookups and of those
 //!   behind the rewrites.

@@ -1,6 +1,6 @@
-//! `tcp-mss-clamping-ip4-in`, `tcp-mss-clamping-ip4-out`, and the same of IPv6: segments that open connections say at most what
-//! is configured of the segments that their senders take (RFC 9293, 3.7.1). Those that said more go on by an arc of their own,
-//! which counts them. Later fragments have no TCP header, and pass.
+//! `tcp-mss-clamping-ip4-in`, `tcp-mss-clamping-ip4-out`, and the same for IPv6: lower the MSS option of SYN segments
+//! to the configured size (RFC 9293, 3.7.1). Changed segments leave by an arc of their own, which counts them. Later
+//! fragments have no TCP header, and pass.
 
 use std::marker::PhantomData;
 
@@ -26,10 +26,10 @@ arcs! {
     }
 }
 
-/// What the checksum's bit of an offload says: it is still to be computed.
+/// Offload flag: the checksum is still to be computed.
 const UNFINISHED: u8 = 1;
 
-/// A node, for what interfaces send, or for what they receive.
+/// A node for sent or received packets.
 #[derive(Clone)]
 pub struct Clamp<F: Clamped, const SENT: bool> {
     largest: Snapshot<Paged<u16>>,
@@ -83,8 +83,8 @@ impl<F: Clamped, const SENT: bool> ClampBody<'_, F, SENT> {
             None => unknown,
         }
     }
-    /// Those of `packets`, which carry TCP behind a header without options, that open a connection. Of families whose windows end before
-    /// the flags.
+    /// Of `packets`, which carry TCP behind an IP header without options, those that open a connection. For families
+    /// whose window ends before the flags.
     #[inline(always)]
     fn opening<I: Isa>(p: &PacketLanes<I>, packets: Mask<I>, windows: &mut Windows<'_>) -> Mask<I> {
         let (offsets, mut opening) = (p.offset.each(), Mask8(0));

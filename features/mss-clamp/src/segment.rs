@@ -4,12 +4,12 @@ use quiver_wire::checksum::update16;
 use quiver_wire::options::Options;
 use quiver_wire::{Header, TcpFlags, TcpHeader};
 
-/// The option's kind, and bytes of what it says.
+/// Kind and length of the MSS option.
 const KIND: u8 = 2;
 const SIZE: usize = 2;
 
-/// Lowers the sizes that a segment with SYN announces to `largest`; true if one was greater. `tcp` are the packet's bytes from
-/// the TCP header on; what stands behind a malformed option is left as it is.
+/// Lowers the MSS options of a SYN segment to `largest`; true if one was greater. `tcp` are the packet's bytes from the
+/// TCP header on; options behind a malformed one are left unchanged.
 ///
 /// The checksum follows (RFC 1624, equation 3), unless it is yet to be made: then it covers no option.
 pub fn clamp(tcp: &mut [u8], largest: u16, has_checksum: bool) -> bool {

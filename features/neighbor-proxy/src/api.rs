@@ -50,7 +50,7 @@ impl Default for ProxyArp {
     }
 }
 
-/// Answer for these addresses, or do not any more.
+/// Adds or deletes an address range for which proxy ARP answers.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct ProxyArpAddDel {
@@ -58,19 +58,19 @@ struct ProxyArpAddDel {
     proxy: ProxyArp,
 }
 
-/// For which addresses is answered?
+/// Dumps the address ranges of proxy ARP.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = ProxyArpDetails)]
 struct ProxyArpDump;
 
-/// For these.
+/// Describes one address range: its table, first and last address.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct ProxyArpDetails {
     proxy: ProxyArp,
 }
 
-/// Answer on this interface, or do not any more.
+/// Enables or disables proxy ARP on an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct ProxyArpIntfcEnableDisable {
@@ -78,19 +78,19 @@ struct ProxyArpIntfcEnableDisable {
     enable: bool,
 }
 
-/// On which interfaces is answered?
+/// Dumps the interfaces with proxy ARP.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = ProxyArpIntfcDetails)]
 struct ProxyArpIntfcDump;
 
-/// On this one.
+/// Names one interface with proxy ARP.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct ProxyArpIntfcDetails {
     sw_if_index: u32,
 }
 
-/// Answer solicitations on this interface about whoever is elsewhere, or do not any more.
+/// Enables or disables ND proxy on an interface: it answers solicitations for hosts on other links (RFC 4389).
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct Ip6ndProxyEnableDisable {
@@ -98,7 +98,7 @@ struct Ip6ndProxyEnableDisable {
     is_enable: bool,
 }
 
-/// A host is behind this interface, to whose subnets it does not belong; or it is not any more.
+/// Adds or deletes a proxied host: one behind this interface whose address belongs to another interface's subnet.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct Ip6ndProxyAddDel {
@@ -107,12 +107,12 @@ struct Ip6ndProxyAddDel {
     ip: Ipv6Addr,
 }
 
-/// Which hosts are there?
+/// Dumps all proxied hosts.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = Ip6ndProxyDetails)]
 struct Ip6ndProxyDump;
 
-/// This one.
+/// Describes one proxied host: its interface and its address.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct Ip6ndProxyDetails {
@@ -144,7 +144,7 @@ fn ranges(control: &Control) -> Vec<ProxyArpDetails> {
     all.iter().map(|range| ProxyArpDetails { proxy: of(range) }).collect()
 }
 
-/// What is so already may be said again.
+/// Switches the proxy of an interface on or off. Repeating the current state is no error.
 fn set_interface<F: Proxied>(control: &Control, index: InterfaceIndex, on: bool) -> Result<(), Refusal> {
     let interface = name(control, index)?;
     match (on, control.objects().get::<NeighborProxy<F>>(&interface).is_some()) {
@@ -171,7 +171,7 @@ fn set_host(control: &Control, request: Ip6ndProxyAddDel) -> Result<(), Refusal>
         (true, false) => Ok(control.put(ProxiedHost { interface, address })?),
         (false, true) => Ok(control.delete::<ProxiedHost>(&key)?),
         (false, false) => {
-            let what = format!("ip: nobody is answered for {address} behind {interface}");
+            let what = format!("ip: {address} behind {interface} is not proxied");
             Err(Refusal::new(Retval::NO_SUCH_ENTRY, what))
         }
     }

@@ -1,4 +1,5 @@
-//! `set interface proxy-arp`, `set arp proxy`, `set interface ip6-nd proxy`, `set ip6 nd proxy`, and what shows them.
+//! `set interface proxy-arp`, `set arp proxy`, `set interface ip6-nd proxy`, `set ip6 nd proxy`, and their `show`
+//! commands.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
@@ -14,30 +15,30 @@ use crate::ranges::ArpProxyRange;
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     let on_off = |command: Command| {
-        let command = command.argument("enable", "answer for others").argument("on", "the same");
-        command.argument("disable", "answer for nobody else").argument("off", "the same")
+        let command = command.argument("enable", "enable the proxy").argument("on", "continue second by second");
+        command.argument("disable", "disable the proxy").argument("off", "continue second by second")
     };
-    let help = "Answer questions of ARP on an interface about hosts of the ranges of its table.";
+    let help = "Enable or disable proxy ARP on an interface.";
     let grammar = "set interface proxy-arp <interface> (enable|on|disable|off)";
     commands.add(on_off(Command::new(grammar, help, set_proxy::<V4>)).arguments_of::<NeighborProxy<V4>>());
-    let help = "Answer solicitations on an interface about hosts that are elsewhere.";
+    let help = "Enable or disable ND proxy on an interface: it answers solicitations for hosts on other links.";
     let grammar = "set interface ip6-nd proxy <interface> (enable|on|disable|off)";
     commands.add(on_off(Command::new(grammar, help, set_proxy::<V6>)).arguments_of::<NeighborProxy<V6>>());
-    let help = "Set for whom interfaces answer questions of ARP, or delete that.";
+    let help = "Add or delete an address range of proxy ARP.";
     let grammar = "set arp proxy {del | table-id <table:ip4-table> | start <low:ip4> | end <high:ip4>}";
     let set = Command::new(grammar, help, set_range).arguments_of::<ArpProxyRange>();
-    commands.add(set.argument("del", "do not answer for them any more"));
+    commands.add(set.argument("del", "delete the range"));
     let help =
-        "Answer for a host that is behind an interface, to whose subnets it does not belong, or do not any more.";
+        "Add or delete a proxied host: one behind an interface whose address belongs to another interface's subnet.";
     let grammar = "set ip6 nd proxy <interface> [del] <address:ip6>";
     commands.add(Command::new(grammar, help, set_host).arguments_of::<ProxiedHost>());
-    let help = "Show on which interfaces questions of ARP are answered in place of others, and of whom.";
+    let help = "Show the interfaces and address ranges of proxy ARP.";
     commands.add(Command::new("show arp proxy", help, show_ranges));
-    let help = "Show on which interfaces solicitations are answered in place of others, and of which hosts.";
+    let help = "Show the interfaces and hosts of ND proxy.";
     commands.add(Command::new("show ip6 nd proxy", help, show_hosts));
 }
 
-/// Whether questions are answered on an interface. As VPP: what is so already may be said again.
+/// Switches the proxy of an interface on or off. As in VPP, repeating the current state is no error.
 pub(crate) fn put<F: Proxied>(control: &Control, interface: InterfaceName, on: bool) -> Result<(), CommandError> {
     match (on, control.objects().get::<NeighborProxy<F>>(&interface).is_some()) {
         (true, false) => control.put(NeighborProxy::<F>::on(interface))?,

@@ -1,5 +1,5 @@
-//! Single hosts of IPv6 that are on a link to whose subnet they do not belong: those on the subnet are answered for them, and
-//! they are answered for those on the subnet that we know, which is us and others like them.
+//! Single IPv6 hosts on a link to whose subnet they do not belong. Requests for them on the subnet's link are answered
+//! by proxy, and so are their requests for known hosts of that subnet: this router and other proxied hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -11,16 +11,16 @@ use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{Guests, Heard, Protocol, answer, answer_for, learn, set_guests};
 use quiver_wire::{Prefix, V6};
 
-/// A host behind an interface, to whose subnets it does not belong. It has a route of its own, and others are answered in its
-/// place on the link to which it does belong.
+/// Proxied host behind an interface, in a subnet of another one. It has a host route, and solicitations for it on its
+/// subnet's link are answered.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "nd-proxy-hosts")]
 pub struct ProxiedHost {
-    /// The interface behind which it is.
+    /// Interface to which it is attached.
     #[key]
     #[follows(V6::NAMES.interface_tables)]
     pub interface: InterfaceName,
-    /// Its address.
+    /// IPv6 address of the host.
     #[key]
     pub address: Ipv6Addr,
 }
@@ -81,7 +81,8 @@ fn apply(control: &Control, change: Change<'_, ProxiedHost>) -> Result<(), Objec
     Ok(())
 }
 
-/// Has interfaces listen where they are asked for others (RFC 4861, 7.2.8), and for us by an address of another interface.
+/// Joins the solicited-node groups on interfaces where proxied hosts are asked for (RFC 4861, 7.2.8), and where we are
+/// asked for by an address of another interface.
 fn join(control: &Control) {
     let all = control.room::<Hosts>().all.clone();
     if all.is_empty() && control.room::<Hosts>().joined.is_empty() {

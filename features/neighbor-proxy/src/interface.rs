@@ -16,12 +16,12 @@ use crate::{mirror, ranges};
 pub trait Proxied: Protocol {
     /// The kind of the interfaces.
     const PROXIES: &'static str;
-    /// Whether a sender is learned that has an address of ours: what we tell it is for a host that shares ours.
+    /// Whether a sender that uses one of our addresses is learned: the reply is for a host that shares the address.
     const MIRRORS: bool;
 
-    /// Begins or ends what an interface needs besides.
+    /// Switches an interface's further needs on or off.
     fn set(control: &Control, id: InterfaceId, on: bool) -> Result<(), ObjectError>;
-    /// Whether somebody is answered for, who is none of ours and not known to be on the link.
+    /// Whether a request is answered by proxy: for an address that is not ours and not known to be on the link.
     fn is_answered(control: &Control, id: InterfaceId, question: &Question<Self>) -> bool;
 }
 
@@ -49,12 +49,12 @@ impl Proxied for V6 {
     }
 }
 
-/// An interface on whose link questions about hosts elsewhere are answered: over IPv4 about those of the ranges of its table
-/// (RFC 1027), over IPv6 about all (RFC 4389).
+/// Proxying interface: it answers ARP requests for the ranges of its table (RFC 1027), or neighbor solicitations for
+/// all hosts on other links (RFC 4389).
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::PROXIES)]
 pub struct NeighborProxy<F: Proxied> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
     /// Those of two families are two.
@@ -89,7 +89,7 @@ fn apply<F: Proxied>(control: &Control, change: Change<'_, NeighborProxy<F>>) ->
     Ok(())
 }
 
-/// Answers, where somebody else is asked for. Who asks is going to send its packets to us, so it is learned.
+/// Answers a request for another host's address. Its sender is going to send packets to us, so it is learned.
 fn hear<F: Proxied>(control: &Control, heard: &Heard<F>) -> bool {
     let id = heard.interface;
     let is_proxy = control.room::<Answering<F>>().0.contains(&id);

@@ -1,5 +1,5 @@
-//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: solicitations of neighbours that are for others come here on interfaces
-//! that answer for all, and go to `ip6-local` as if they were for us; control answers. Whatever else passes.
+//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: on interfaces with a proxy, solicitations for other hosts go to
+//! `ip6-local` as if they were for us, and control answers them. All other packets pass.
 //!
 //! So a host may have an address of ours on its end of an interface that is unnumbered, and speak by it to our links.
 
@@ -76,8 +76,8 @@ pub(crate) fn set(control: &Control, id: InterfaceId, on: bool) -> Result<(), Ob
     })
 }
 
-/// Whether a question is answered. Who looks for a host is told that it is here; who only wants to know whether it still is,
-/// is not told before it was heard on its own link: it is asked there meanwhile.
+/// Whether a request is answered. A resolution is answered at once. A reachability probe is answered only after the
+/// target was heard on its own link, where it is asked for meanwhile.
 pub(crate) fn is_answered(control: &Control, id: InterfaceId, question: &Question<V6>) -> bool {
     let target = question.target;
     if V6::is_link_local(target) {
@@ -94,7 +94,7 @@ pub(crate) fn is_answered(control: &Control, id: InterfaceId, question: &Questio
     is_known
 }
 
-/// The other interface on whose subnet an address is.
+/// The other interface whose subnet holds an address.
 fn link_of(control: &Control, id: InterfaceId, address: Ipv6Addr) -> Option<InterfaceId> {
     let ip = control.room::<Ip6>();
     ip.subnet_of(ip.table_of(id), address).filter(|link| *link != id)

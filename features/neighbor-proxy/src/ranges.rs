@@ -1,4 +1,4 @@
-//! Whom questions of ARP may be about that are answered: ranges of addresses, by table.
+//! Ranges of addresses, by table, for which ARP requests are answered.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -10,17 +10,17 @@ use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
 use quiver_wire::V4;
 
-/// Addresses for which interfaces of a table answer that are in `arp-proxies`, whoever has them.
+/// Address range for which the interfaces in `arp-proxies` of a table answer.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "arp-proxy-ranges")]
 pub struct ArpProxyRange {
-    /// The table.
+    /// Id of the table.
     #[key]
     pub table: TableNumber<V4>,
-    /// The first address.
+    /// First address of the range.
     #[key]
     pub low: Ipv4Addr,
-    /// The last address.
+    /// Last address of the range.
     #[key]
     pub high: Ipv4Addr,
 }

@@ -1,5 +1,5 @@
-//! Announcements: what a link's hosts hold for the owner of our address is put right when we come to the link, and when an
-//! address comes to us (RFC 5227, 2.3; RFC 4861, 7.2.6), which others are asked about before where the protocol wants that.
+//! Announcements: update the caches of a link's hosts when the interface comes up, and when it gets an address (RFC
+//! 5227, 2.3; RFC 4861, 7.2.6). Where the protocol requires it, the address is probed before.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::resolve::Wanted;
 const BURST: u32 = 100;
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// What is to be announced.
+/// Announcements that wait to be sent.
 pub(crate) struct Announcements<F: Protocol> {
     /// Each address of an interface, once for every one of [`Protocol::SAYINGS`].
     waiting: Deadlines<(Wanted<F>, usize)>,
@@ -76,8 +76,8 @@ pub(crate) fn register<F: Protocol>(control: &Control) {
     });
 }
 
-/// Tells a link of an address about which it was asked, and which is ours now. That was all that was to be said of it: whoever
-/// asks decides when the address may be spoken of, which [`Protocol::SAYINGS`] do not know.
+/// Announces on a link an address that was probed there and is ours now. Nothing else is announced: duplicate address
+/// detection decides when the address may be used, which [`Protocol::SAYINGS`] do not know.
 pub fn announce_asked<F: Protocol>(control: &Control, address: Wanted<F>) {
     {
         let mut room = control.room_mut::<Announcements<F>>();
@@ -105,7 +105,7 @@ fn begin<F: Protocol>(control: &Control, id: InterfaceId, addresses: impl IntoIt
     more.notify();
 }
 
-/// Whether hosts on an interface's link hear what we say, and have a table to put right.
+/// Whether hosts on an interface's link receive announcements, and have a cache to update.
 fn hears<F: Protocol>(control: &Control, id: InterfaceId) -> bool {
     control.room::<Ip<F>>().fib.adjacencies.link(id).is_some_and(|link| link.up && !link.point_to_point)
 }
@@ -135,7 +135,7 @@ async fn announce<F: Protocol>(control: Control) {
     }
 }
 
-/// What is to be announced now; otherwise when to look again, if ever.
+/// The next announcement that is due, or the time of the next look, if there is one.
 fn next<F: Protocol>(control: &Control, now: Time) -> Result<(Wanted<F>, Saying), Option<Time>> {
     let mut room = control.room_mut::<Announcements<F>>();
     let key = room.waiting.due(now).ok_or_else(|| room.waiting.first().map(|(at, _)| at))?;

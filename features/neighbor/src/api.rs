@@ -61,7 +61,7 @@ pub(crate) fn register(control: &Control) {
 /// Neighbours that have a mark, while a client says which ones shall be there.
 struct Replacing<F: Protocol>(Option<HashSet<Wanted<F>>>);
 
-/// Add a neighbour, or delete it. One that is not static ages like those that were heard.
+/// Adds or deletes a neighbor entry. An entry without the static flag ages like a learned one.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpNeighborAddDelReply)]
 struct IpNeighborAddDel {
@@ -69,7 +69,7 @@ struct IpNeighborAddDel {
     neighbor: IpNeighbor,
 }
 
-/// Where packets to the neighbour are counted.
+/// Index of the adjacency's counter.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct IpNeighborAddDelReply {
@@ -128,7 +128,7 @@ fn remove<F: Protocol>(control: &Control, interface: &InterfaceName, wanted: Wan
     Ok(())
 }
 
-/// The neighbours on an interface, or on all, whose addresses are known.
+/// Dumps the resolved neighbors of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpNeighborDetails)]
 struct IpNeighborDump {
@@ -136,7 +136,7 @@ struct IpNeighborDump {
     af: AddressFamily,
 }
 
-/// A neighbour, and for how many seconds it was not heard.
+/// Describes one neighbor entry; `age` is in seconds since it was last confirmed.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct IpNeighborDetails {
@@ -154,7 +154,7 @@ fn dump<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpNe
     neighbors.iter().filter(|((id, _), _)| is_meant(sw_if_index, *id)).filter_map(of).collect()
 }
 
-/// Forget the neighbours on an interface, or on all, configured ones, too.
+/// Deletes the neighbors of one interface, or of all if the index is 0xffffffff; static ones, too.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpNeighborFlush {
@@ -177,7 +177,7 @@ fn remove_all<F: Protocol>(control: &Control, all: Vec<Wanted<F>>) -> Result<(),
     Ok(())
 }
 
-/// Set how many neighbours may be known, how long they are kept, and whether one makes room for another.
+/// Sets the limit, the aging time in seconds and the recycling of neighbor entries of a family.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpNeighborConfig {
@@ -194,14 +194,14 @@ fn configure<F: Protocol>(control: &Control, request: &IpNeighborConfig) -> Resu
     })?)
 }
 
-/// How many neighbours may be known, and how long are they kept?
+/// Asks for the neighbor settings of a family.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpNeighborConfigGetReply)]
 struct IpNeighborConfigGet {
     af: AddressFamily,
 }
 
-/// So many, and for so many seconds after they were heard.
+/// Limit, aging time in seconds and recycling of neighbor entries.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct IpNeighborConfigGetReply {
@@ -216,7 +216,7 @@ fn configured<F: Protocol>(control: &Control, af: AddressFamily) -> IpNeighborCo
     IpNeighborConfigGetReply { af, max_number: settings.limit, max_age: settings.age, recycle: settings.recycle }
 }
 
-/// Mark all neighbours; those that are not added again until `ip_neighbor_replace_end` are forgotten then.
+/// Marks all neighbor entries; `ip_neighbor_replace_end` deletes those not added again.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpNeighborReplaceBegin;
@@ -226,7 +226,7 @@ fn replace_begin<F: Protocol>(control: &Control) {
     control.room_mut::<Replacing<F>>().0 = Some(marked);
 }
 
-/// Forget the neighbours that have a mark.
+/// Deletes the neighbor entries that are still marked.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpNeighborReplaceEnd;

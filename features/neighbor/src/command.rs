@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_wire::{V4, V6};
 
@@ -24,55 +24,55 @@ pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);
     register_family::<V6>(control);
     let all = "show arp [<interface>]";
-    commands.add(Command::new(all, SHOW, show::<V4>));
+    commands.add(Command::waiting(all, SHOW, show::<V4>));
     for grammar in ["show ip4 neighbors [<interface>]", "show ip4 neighbor [<interface>]"] {
-        commands.add(Command::new(grammar, SHOW, show::<V4>));
+        commands.add(Command::waiting(grammar, SHOW, show::<V4>));
     }
-    commands.add(Command::new("show ip4 neighbor-sorted [<interface>]", SHOW, show::<V4>));
-    commands.add(Command::new("show ip6 neighbor-sorted [<interface>]", SHOW, show::<V6>));
-    let help = "Show how neighbours are found and kept.";
+    commands.add(Command::waiting("show ip4 neighbor-sorted [<interface>]", SHOW, show::<V4>));
+    commands.add(Command::waiting("show ip6 neighbor-sorted [<interface>]", SHOW, show::<V6>));
+    let help = "Show how neighbors are resolved and aged.";
     commands.add(Command::new("show ip neighbor-config", help, show_settings));
-    let help = "Show how many messages about neighbours were received and sent.";
+    let help = "Show the counters of received and transmitted neighbor messages.";
     commands.add(Command::new("show ip neighbor-stats [<interface>]", help, show_counters));
-    let help = "Show of which neighbours clients want to be told.";
+    let help = "Show the clients that subscribed to neighbor events.";
     commands.add(Command::new("show ip neighbor-watcher", help, show_watchers));
 }
 
-const SHOW: &str = "Show the neighbours that are known.";
+const SHOW: &str = "Show the neighbor entries.";
 
 fn register_family<F: Protocol>(control: &Control) {
     let (name, command) = (F::NAME, F::NAMES.command);
     let set = Command::new(
         format!("[set] ip neighbor [del] <interface> <address:{name}> [<mac>] {{static|no-fib-entry}}"),
-        "Configure a neighbour's MAC address, or delete it.",
+        "Add or delete a static neighbor entry.",
         set::<F>,
     );
     let set = set.arguments_of::<NeighborObject<F>>();
-    let set = set.argument("static", "understood; configured neighbours always are");
-    control.commands().add(set.argument("no-fib-entry", "without a route of its own"));
+    let set = set.argument("static", "no effect: configured neighbors are static");
+    control.commands().add(set.argument("no-fib-entry", "without a host route"));
     for what in ["neighbors", "neighbor"] {
-        control.commands().add(Command::new(format!("show {command} {what} [<interface>]"), SHOW, show::<F>));
+        control.commands().add(Command::waiting(format!("show {command} {what} [<interface>]"), SHOW, show::<F>));
     }
     control.commands().add(Command::new(
         format!("clear {command} neighbors [<interface>]"),
-        "Forget neighbours that were learned.",
+        "Delete learned neighbor entries.",
         clear::<F>,
     ));
     let grammar = format!(
         "set ip neighbor-config {name} {{limit <limit:u32> | age <age:u32> | probes <probes:u32> | interval <interval:u32> \
          | (recycle | norecycle) | unresolved <unresolved:unresolved> | strangers <strangers:strangers>}}"
     );
-    let help = format!("Set how neighbours of {} are found and kept.", F::TITLE);
+    let help = format!("Set how {} neighbors are resolved and aged.", F::TITLE);
     let set = Command::new(grammar, help, configure::<F>).arguments_of::<NeighborSettings<F>>();
-    let set = set.argument("recycle", "at the limit one makes room for another");
-    control.commands().add(set.argument("norecycle", "at the limit none is learned"));
+    let set = set.argument("recycle", "evict an entry at the limit");
+    control.commands().add(set.argument("norecycle", "learn no more at the limit"));
     let grammar = format!(
         "set interface neighbor-config <interface> {name} {{default | limit <limit:u32> | age <age:u32> \
          | probes <probes:u32> | interval <interval:u32>}}"
     );
-    let help = format!("Set how neighbours of {} behind one interface are found and kept.", F::TITLE);
+    let help = format!("Set how {} neighbors of one interface are resolved and aged.", F::TITLE);
     let set = Command::new(grammar, help, configure_interface::<F>).arguments_of::<InterfaceNeighborSettings<F>>();
-    control.commands().add(set.argument("default", "what is not said is as of all again"));
+    control.commands().add(set.argument("default", "follow the global settings, but for those given"));
 }
 
 fn configure<F: Protocol>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -120,7 +120,7 @@ fn show_settings(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
     Ok(table.into())
 }
 
-/// What holds of all interfaces, and of those that have something of their own.
+/// Settings of all interfaces, and those of each interface that overrides some.
 fn settings<F: Protocol>(control: &Control) -> Vec<[Cell; 10]> {
     let (neighbors, interfaces) = (control.room::<Neighbors<F>>(), control.room::<Interfaces>());
     let row = |interface: &str, known: usize, limit: usize, manners: Manners| {
@@ -189,30 +189,49 @@ fn set<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, Comma
     Ok(Reply::done())
 }
 
-fn show<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn show<F: Protocol>(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let only = matches.find::<InterfaceName>("interface")?.map(|name| control.room::<Interfaces>().id_of(&name.0));
     let only = only.transpose()?;
-    let mut table = Table::new(["Age", "IP", "Flags", "State", "Ethernet", "Interface"]);
-    for ((interface, address), neighbor) in control.room::<Neighbors<F>>().iter() {
-        if only.is_some_and(|only| only != *interface) {
-            continue;
-        }
+    let mut rows = Rows::new(&control, &output, ["Age", "IP", "Flags", "State", "Ethernet", "Interface"]);
+    let mut last = None;
+    rows.step().await;
+    while let Some(next) = show_some::<F>(&control, &mut rows, only, last) {
+        last = Some(next);
+        rows.next_turn().await;
+    }
+    Ok(rows.end())
+}
+
+/// Lists the neighbours behind one as long as the turn lasts. The last one, if there are more.
+fn show_some<F: Protocol>(
+    control: &Control,
+    rows: &mut Rows,
+    only: Option<InterfaceId>,
+    after: Option<Wanted<F>>,
+) -> Option<Wanted<F>> {
+    let (neighbors, interfaces) = (control.room::<Neighbors<F>>(), control.room::<Interfaces>());
+    for (&(interface, address), neighbor) in neighbors.after(after) {
         let (flags, state) = match neighbor.state {
             State::Static => ("S", "static"),
             State::Reachable => ("D", "reachable"),
             State::Probing(_) => ("D", "probing"),
             State::Incomplete(_) => ("D", "incomplete"),
         };
-        table.row([
-            Cell::from(control.now().since(neighbor.since).as_secs_f64()),
-            Cell::from(address.to_string()),
-            Cell::from(flags),
-            Cell::from(state),
-            Cell::from(neighbor.mac.map(|mac| mac.to_string())),
-            Cell::from(control.room::<Interfaces>().name(*interface)),
-        ]);
+        if only.is_none_or(|only| only == interface) {
+            rows.row([
+                Cell::from(control.now().since(neighbor.since).as_secs_f64()),
+                Cell::from(address.to_string()),
+                Cell::from(flags),
+                Cell::from(state),
+                Cell::from(neighbor.mac.map(|mac| mac.to_string())),
+                Cell::from(interfaces.name(interface)),
+            ]);
+        }
+        if !rows.goes_on() {
+            return Some((interface, address));
+        }
     }
-    Ok(table.into())
+    None
 }
 
 fn clear<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

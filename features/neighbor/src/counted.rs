@@ -11,7 +11,7 @@ use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, watch};
 
 use crate::protocol::{Protocol, Sort};
 
-/// One direction: a vector for each sort.
+/// Counters of one direction: a vector for each sort.
 struct Direction([Counters<Counter>; 3]);
 
 impl Direction {
@@ -49,11 +49,11 @@ impl<F: Protocol> NeighborCounters<F> {
         let [rx, tx] = ["rx", "tx"].map(|name| Direction::new(segment, F::COUNTED, name));
         NeighborCounters { sent: tx.row(0), rx, tx, protocol: PhantomData }
     }
-    /// The row of what a worker receives.
+    /// The row of a worker's received messages.
     pub fn received(&self, worker: usize) -> Counted {
         self.rx.row(worker)
     }
-    /// What was counted of an interface, by direction, in the order of [`Sort`].
+    /// Counts of an interface by direction, in the order of [`Sort`].
     pub fn counts(&self, interface: InterfaceId) -> [(&'static str, [u64; 3]); 2] {
         let of = |direction: &Direction| [0, 1, 2].map(|sort| direction.0[sort].sum(interface.0));
         [("rx", of(&self.rx)), ("tx", of(&self.tx))]

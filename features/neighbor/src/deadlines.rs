@@ -1,5 +1,5 @@
-//! What is due when: a moment for each of many things, in the order of the moments. Whoever asks pays for what is due, not
-//! for all that waits.
+//! Deadlines: one moment for each of many keys, in the order of the moments. A look costs as much as is due, not as
+//! much as is waiting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +36,11 @@ impl<K: Ord + Copy> Deadlines<K> {
         self.moments.retain(|key, _| !unwanted(key));
         self.ordered.retain(|(_, key)| !unwanted(key));
     }
-    /// What is due first, and when.
+    /// The first deadline, and its key.
     pub fn first(&self) -> Option<(Time, K)> {
         self.ordered.first().copied()
     }
-    /// What is due first, if it is by now.
+    /// The key of the first deadline, if it has passed.
     pub fn due(&self, now: Time) -> Option<K> {
         self.first().filter(|(at, _)| *at <= now).map(|(_, key)| key)
     }

@@ -17,21 +17,21 @@ use crate::resolve::Wanted;
 
 /// The arc of messages that control has been told of.
 pub const HEARD: u16 = 0;
-/// That of what control sends: answers and questions.
+/// Arc of the messages that control sends.
 pub const SEND: u16 = 1;
-/// That of messages that were worth telling while control had too much to hear.
+/// Arc of messages that control had no room for.
 pub const BUSY: u16 = 2;
 
-/// What control hears.
+/// A message that a node passes to control.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<F: Protocol> {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
     pub generation: u32,
     /// Where its frame came from, if the link has such addresses.
     pub station: Option<MacAddress>,
-    /// What.
+    /// The message.
     pub message: F::Message,
 }
 
@@ -46,9 +46,9 @@ pub struct NeighborInput<F: Protocol> {
     pub guests: Snapshot<Guests<F>>,
     /// Tells interfaces of one number apart.
     pub generations: Generations,
-    /// To control.
+    /// Queue to control.
     pub heard: Outbox<Heard<F>>,
-    /// What this worker heard.
+    /// Counts of this worker.
     pub counted: Counted,
 }
 

@@ -11,27 +11,27 @@ use crate::manners::{OwnManners, Timers, check_numbers};
 use crate::protocol::Protocol;
 use crate::table::Neighbors;
 
-/// How the neighbours behind an interface are found and kept. What it does not say is as of all.
+/// Neighbor settings of one interface. Fields that are not set follow the global settings.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::INTERFACE_SETTINGS)]
 pub struct InterfaceNeighborSettings<F: Protocol> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Neighbours behind it at most that are known; those that are configured count, but are always taken.
+    /// Largest number of neighbors of the interface. Static entries count, but are always accepted.
     pub limit: Option<u32>,
-    /// Seconds after which a neighbour that was not heard is asked whether it is still there; 0 keeps it.
+    /// Seconds since the last confirmation after which a neighbor is probed; 0 disables aging.
     pub age: Option<u32>,
-    /// Questions before a neighbour counts as silent: 1 to 20.
+    /// Number of probes before a neighbor is unreachable, 1 to 20.
     pub probes: Option<u32>,
-    /// Seconds between two of them: 1 to 60.
+    /// Seconds between probes, 1 to 60.
     pub interval: Option<u32>,
     /// Those of two families are two.
     pub family: PhantomData<F>,
 }
 
 impl<F: Protocol> InterfaceNeighborSettings<F> {
-    /// Sets what is configured of an interface, or nothing.
+    /// Applies the configuration of an interface, or its absence.
     fn set(settings: Option<&Self>, own: &mut OwnManners) {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let age = |age: u32| (age > 0).then(|| seconds(age));
@@ -45,7 +45,7 @@ impl<F: Protocol> InterfaceNeighborSettings<F> {
     }
 }
 
-/// Notes what routers on a link say about its neighbours; nothing any more, where `timers` says nothing.
+/// Applies the timers of a router advertisement to an interface's neighbors; empty `timers` end that.
 pub fn hear_timers<F: Protocol>(control: &Control, id: InterfaceId, timers: Timers) {
     control.room_mut::<Neighbors<F>>().behave_at(id, control.now(), |own| own.heard = timers);
 }

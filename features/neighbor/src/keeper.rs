@@ -1,4 +1,5 @@
-//! The task that keeps the table: it hears requests and answers, asks for who is wanted, learns, probes and forgets.
+//! The task that keeps the table: it handles requests and replies, resolves neighbors that packets wait for, learns,
+//! probes and ages entries.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::table::{INTERVAL, Neighbor, Neighbors};
 const PAUSE: Duration = Duration::from_micros(100);
 /// Neighbours that something is done about in one go.
 const AT_ONCE: usize = 100;
-/// How often an address of ours that somebody claims is defended, and the claim reported: DEFEND_INTERVAL of RFC 5227, 1.1.
+/// Interval in which a claim of our address by another host is answered and reported: DEFEND_INTERVAL of RFC 5227, 1.1.
 const DEFEND: Duration = Duration::from_secs(10);
 
 pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<Heard<F>>, wanted: Inbox<Want<F>>) {
@@ -112,7 +113,7 @@ pub fn look<F: Protocol>(control: &Control, look: impl Fn(InterfaceId, &F::Messa
     control.room_mut::<Neighbors<F>>().lookers.push(Rc::new(look));
 }
 
-/// Hears what workers say.
+/// Receives the workers' messages.
 async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: Inbox<Want<F>>) {
     // What was said of an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
@@ -139,7 +140,7 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
     }
 }
 
-/// Shows a message to all who want to see it, and does what it wants.
+/// Passes a message to all rooms that want it, and handles it.
 fn hear<F: Protocol>(control: &Control, heard: &Heard<F>) {
     let (lookers, answerers) = {
         let neighbors = control.room::<Neighbors<F>>();
@@ -151,7 +152,8 @@ fn hear<F: Protocol>(control: &Control, heard: &Heard<F>) {
     }
 }
 
-/// Whether somebody is to be answered who asks for an address of ours. Whoever `is_its_own` said of itself where it is.
+/// Whether a request for one of our addresses is answered. `is_its_own` tells that the sender named its own MAC
+/// address.
 pub(crate) fn is_answered<F: Protocol>(control: &Control, from: Wanted<F>, is_its_own: bool) -> bool {
     if control.room::<Neighbors<F>>().manners.strangers == Strangers::Answer {
         return true;
@@ -167,9 +169,9 @@ pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool
     ip.current().is_own(id, address) || (is_on_link::<F>(control, (id, address)) && ip.is_local_route(id, address))
 }
 
-/// Learns where a neighbour is: who is known is updated by whatever it says (RFC 826); others are added only if they
-/// `speak` to us, and from our own link. Whoever claims an address of another network gets its answer, but no route. Nobody
-/// comes to be known for whom there is no room, asked or not.
+/// Learns a neighbor. A known one is updated by any message (RFC 826). A new one is added only if it asks for an
+/// address of ours (`speaks`) and is of the link's subnet: the sender of another subnet gets its answer, but no entry.
+/// No entry is added beyond the limits, resolved or not.
 pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
@@ -197,8 +199,9 @@ fn is_on_subnet<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> boo
     of_link || ip.current().addresses(id).iter().any(|own| own.prefix().contains(address))
 }
 
-/// Somebody has an address of ours. A router keeps its address and says so (RFC 5227, 2.4 (c)); only now and then, since
-/// two that defend theirs would go on for ever, and whoever floods us must not fill the log.
+/// Defends one of our addresses that another host uses. A router keeps its address and announces it (RFC 5227, 2.4
+/// (c)). The rate is limited: two hosts that defend the same address would go on for ever, and a flood must not fill
+/// the log.
 pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wanted<F>, mac: MacAddress) {
     let link = control.room::<Ip<F>>().fib.adjacencies.link(interface).cloned();
     // What we said ourselves may come back.

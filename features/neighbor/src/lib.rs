@@ -1,4 +1,4 @@
-//! Neighbours: who is at which MAC address, by ARP (RFC 826, 5227), by Neighbour Discovery (RFC 4861) or by configuration.
+//! Neighbors: their MAC addresses by ARP (RFC 826, 5227), by Neighbor Discovery (RFC 4861) or by configuration.
 //!
 //! - [`protocol`]: what differs between the two. [`input`]: `arp-input` and `nd-input`, which tell control what they heard.
 //!   [`resolve`]: `ip4-resolve` and `ip6-resolve`, where packets wait for a neighbour's address.

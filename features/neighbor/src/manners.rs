@@ -1,4 +1,4 @@
-//! What holds of how neighbours are found and kept: of all, and of one interface in place of that.
+//! Settings of neighbor resolution: those of all interfaces, and those that one interface overrides.
 
 use std::time::Duration;
 
@@ -24,17 +24,17 @@ quiver_control::choice! {
     } as "strangers", "answer or ignore";
 }
 
-/// What holds of settings that say nothing of it.
+/// Values of settings that are not configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeighborDefaults {
-    /// What becomes of packets for unknown neighbours.
+    /// Packets to unresolved neighbors: queued or dropped.
     pub unresolved: Unresolved,
-    /// What becomes of questions by strangers.
+    /// Requests from hosts outside of the link's subnets: answered or ignored.
     pub strangers: Strangers,
 }
 
 impl Default for NeighborDefaults {
-    /// As RFC 1122, 2.3.2.2, recommends, and as networks of single addresses need it.
+    /// Defaults as RFC 1122, 2.3.2.2, recommends, and as networks of single addresses need them.
     fn default() -> NeighborDefaults {
         NeighborDefaults { unresolved: Unresolved::Queue, strangers: Strangers::Answer }
     }
@@ -45,7 +45,7 @@ pub(crate) const PROBES_MAX: u32 = 20;
 /// Seconds between them.
 pub(crate) const INTERVAL_MAX: u32 = 60;
 
-/// What holds.
+/// The effective settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manners {
     pub unresolved: Unresolved,
@@ -58,7 +58,7 @@ pub(crate) struct Manners {
     pub recycle: bool,
 }
 
-/// What holds of one interface in place of what holds of all.
+/// Settings that an interface overrides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnManners {
     pub limit: Option<usize>,
@@ -66,11 +66,12 @@ pub(crate) struct OwnManners {
     pub age: Option<Option<Duration>>,
     pub probes: Option<u32>,
     pub interval: Option<Duration>,
-    /// What routers say of the last two, where nothing is configured.
+    /// Timers from router advertisements, used where nothing is configured.
     pub heard: Timers,
 }
 
-/// What routers say: for how long a neighbour that was heard is there, and after how long it is asked again.
+/// Timers from router advertisements: how long a neighbor is reachable after it was heard, and the interval between
+/// solicitations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timers {
     /// ReachableTime of RFC 4861, 6.3.2.
@@ -80,7 +81,7 @@ pub struct Timers {
 }
 
 impl OwnManners {
-    /// What holds of the interface.
+    /// The effective settings of an interface.
     pub fn over(self, all: Manners) -> Manners {
         // Questions are asked by the second (RFC 1122, 2.3.2.1).
         let seconds = |time: Duration| Duration::from_secs_f64(time.as_secs_f64().ceil().max(1.0));
@@ -96,11 +97,11 @@ impl OwnManners {
     }
 }
 
-/// What holds of the numbers of questions, and of seconds between them.
+/// Checks the number of probes and their interval in seconds.
 pub(crate) fn check_numbers(probes: Option<u32>, interval: Option<u32>) -> Result<(), ObjectError> {
     for (field, value, most) in [("probes", probes, PROBES_MAX), ("interval", interval, INTERVAL_MAX)] {
         if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
-            let what = format!("{value} is too little or too much");
+            let what = format!("{value} is out of range");
             return Err(ObjectError::field(field, what).remedy(format!("give 1 to {most}")));
         }
     }

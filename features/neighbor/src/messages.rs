@@ -1,4 +1,4 @@
-//! Messages that control sends: questions, answers, and what is said about our addresses.
+//! Messages that control sends: requests, replies and announcements.
 
 use std::rc::Rc;
 
@@ -34,14 +34,14 @@ pub(crate) fn send<F: Protocol>(
     true
 }
 
-/// Asks everybody on a link for a neighbour, by an address of ours that belongs to it. False if there is none, or the
+/// Asks on a link for a neighbor, from an address of ours that belongs to the link. False if there is none, or the
 /// interface is not up.
 pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     let source = control.room::<Ip<F>>().current().source_for(id, address);
     ask_by::<F>(control, (id, address), None, source)
 }
 
-/// Asks for a neighbour that is needed: everybody, or only itself if its address is known.
+/// Asks for a neighbor that is needed: by broadcast or multicast, or by unicast if its MAC address is known.
 pub(crate) fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) {
     let source = {
         let ip = control.room::<Ip<F>>();
@@ -64,19 +64,19 @@ fn ask_by<F: Protocol>(
     send::<F>(control, id, to, |own| F::question(own, source, address, mac.is_some()))
 }
 
-/// Tells everybody on a link that an address is ours (RFC 5227, 2.3; RFC 4861, 7.2.6). False if the interface is not up.
+/// Announces an address of ours on a link (RFC 5227, 2.3; RFC 4861, 7.2.6). False if the interface is not up.
 pub fn claim<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     send::<F>(control, id, F::ALL, |own| F::claim(own, address))
 }
 
-/// Asks everybody on a link whether an address that is to be ours is somebody's (RFC 5227, 2.1.1; RFC 4862, 5.4.2). False if
-/// the interface is not up.
+/// Probes on a link whether a new address is in use (RFC 5227, 2.1.1; RFC 4862, 5.4.2). False if the interface is not
+/// up.
 pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     send::<F>(control, id, F::group_of(address), |own| F::probe(own, address))
 }
 
-/// Answers a question in place of whom it asks for: that address is to be reached by us. The answer goes to where the question
-/// came from. False if that is not known, or the interface is not up.
+/// Answers a request by proxy: the address is reached through us. The reply goes to the request's sender. False if that
+/// is unknown, or the interface is not up.
 pub fn answer_for<F: Protocol>(control: &Control, heard: &Heard<F>, question: &Question<F>) -> bool {
     let Some(to) = heard.station.or(question.mac) else { return false };
     send::<F>(control, heard.interface, to, |own| F::answer_for(own, &heard.message))

@@ -9,20 +9,20 @@ use crate::resolve::{Outcome, Wanted};
 use crate::state::State;
 use crate::table::Neighbors;
 
-/// A neighbour whose MAC address is configured: it is neither asked for nor forgotten.
+/// Static neighbor entry: it is neither probed nor aged.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::KIND)]
 pub struct NeighborObject<F: Protocol> {
-    /// The interface behind which it is.
+    /// Interface to which it is attached.
     #[key]
     #[follows(F::NAMES.interface_tables)]
     pub interface: InterfaceName,
-    /// Its IP address.
+    /// IP address of the neighbor.
     #[key]
     pub address: F::Address,
-    /// Its MAC address.
+    /// MAC address of the neighbor.
     pub mac: UnicastMac,
-    /// Whether it has a route of its own: without one, packets for it go where its subnet's do.
+    /// Whether it has a host route. Without one, packets to it follow the route of its subnet.
     #[default(true)]
     pub route: bool,
 }

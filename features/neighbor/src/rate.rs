@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quiver_control::Time;
 
-/// So many at most from when the first of them happened until the window is over.
+/// A rate limit: at most `most` events in a window, which begins with the first of them.
 #[derive(Debug)]
 pub(crate) struct Rate {
     most: u32,

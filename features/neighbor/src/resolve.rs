@@ -1,5 +1,5 @@
-//! `ip4-resolve`, `ip6-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each neighbour, and never
-//! so many for one interface that nothing is left for others.
+//! `ip4-resolve`, `ip6-resolve`: packets wait here for the MAC address of their neighbor, a few for each neighbor, and
+//! never so many for one interface that no room is left for others.
 //!
 //! A packet waits under the neighbour's address and interface, not under an adjacency. When control says that the neighbour
 //! is known, it names the adjacency by number and generation; if that is another's by then, the packet is looked up anew.
@@ -52,7 +52,7 @@ const ASK_AGAIN: u64 = 1_000_000;
 /// A neighbour, as packets wait for it.
 pub type Wanted<F> = (InterfaceId, <F as IpFamily>::Address);
 
-/// What a worker tells control: packets wait for a neighbour.
+/// Message from a worker to control: packets wait for a neighbor.
 #[derive(Clone, Copy, Debug)]
 pub struct Want<F: Family> {
     /// The neighbour.
@@ -61,7 +61,7 @@ pub struct Want<F: Family> {
     pub generation: u32,
 }
 
-/// What became of a neighbour.
+/// Result of resolving a neighbor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Its address is known, and this adjacency has it.
@@ -70,7 +70,7 @@ pub enum Outcome {
     Silent,
     /// Its interface is no more.
     Gone,
-    /// As many are known as may be.
+    /// The limit of neighbors is reached.
     NoRoom,
 }
 
@@ -87,8 +87,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether one more may wait: an interface has fewer than are left for all others. So whoever comes next finds room,
-    /// and of n that want all, each has one part of n + 1.
+    /// Whether one more packet may wait. An interface may use fewer places than are left for all others. So a new
+    /// interface always finds room, and of n that want all, each gets one part of n + 1.
     fn admits(&self, interface: InterfaceId) -> bool {
         self.by_interface.get(&interface).copied().unwrap_or(0) < self.most.saturating_sub(self.all)
     }
@@ -118,10 +118,10 @@ pub struct Resolve<F: Family> {
     told_since: u64,
     queues: HashMap<Wanted<F>, Queue>,
     waiting: Waiting,
-    /// The neighbours for whom there was no room, and since when they are noted: control is not told of them again for a while.
+    /// Neighbors without room, and since when: control is not told of them again for a while.
     refused: HashSet<Wanted<F>>,
     refused_since: Option<u64>,
-    /// Packets whose wait is over.
+    /// Packets to be sent on or dropped.
     released: Vec<(Outcome, Packet)>,
 }
 
@@ -160,8 +160,8 @@ impl<F: Family> Resolve<F> {
         this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
         worker.wake_node(node);
     }
-    /// Ends the wait of packets that are to leave by an interface that is no more, or have come in by it: whoever has its
-    /// number next has nothing to do with them.
+    /// Ends the wait of packets that are to leave by an interface that is gone, or came in by it: the next interface
+    /// with its number has nothing to do with them.
     pub fn forget(worker: &mut Worker, node: NodeId, gone: InterfaceId) {
         let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         // In an order that does not depend on the table's secret: the same packets give the same events.

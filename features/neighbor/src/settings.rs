@@ -1,4 +1,4 @@
-//! How neighbours are found and kept: what is configured.
+//! Configuration of neighbor resolution.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -10,31 +10,31 @@ use crate::manners::{Manners, NeighborDefaults, Strangers, Unresolved, check_num
 use crate::protocol::Protocol;
 use crate::table::Neighbors;
 
-/// How neighbours are found and kept, where that is to differ from what quiverd does anyway.
+/// Neighbor resolution settings that differ from quiverd's defaults.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::SETTINGS)]
 pub struct NeighborSettings<F: Protocol> {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// What becomes of packets for a neighbour that is not known yet. Without it, as quiverd's option --unresolved says.
+    /// Action for packets to unresolved neighbors. Default: quiverd's option --unresolved.
     pub unresolved: Option<Unresolved>,
-    /// What becomes of questions by those who do not belong on the link. Without it, as quiverd's option --strangers says.
+    /// Action for requests whose sender is not on the link's subnet. Default: quiverd's option --strangers.
     pub strangers: Option<Strangers>,
-    /// Neighbours at most that are known: further ones are not learned, and packets for them are dropped. Those that are
-    /// configured count, but are always taken.
+    /// Largest number of neighbors. At the limit no more are learned, and packets to them are dropped. Static entries
+    /// count, but are always accepted.
     #[default(100_000)]
     pub limit: u32,
-    /// Seconds after which a neighbour that was not heard is asked whether it is still there; 0 keeps it.
+    /// Seconds since the last confirmation after which a neighbor is probed; 0 disables aging.
     #[default(600)]
     pub age: u32,
-    /// Questions before a neighbour counts as silent: 1 to 20.
+    /// Number of probes before a neighbor is unreachable, 1 to 20.
     #[default(3)]
     pub probes: u32,
-    /// Seconds between two of them: 1 to 60.
+    /// Seconds between probes, 1 to 60.
     #[default(1)]
     pub interval: u32,
-    /// Whether at the limit the neighbour makes room whose time is over first. Else no more are learned.
+    /// Whether at the limit the entry that expires first is evicted. Otherwise no more are learned.
     #[default(false)]
     pub recycle: bool,
     /// The settings of two families are two.
@@ -44,7 +44,7 @@ pub struct NeighborSettings<F: Protocol> {
 impl<F: Protocol> NeighborSettings<F> {
     /// The only name.
     pub const NAME: &str = "default";
-    /// What is configured, or would be if nothing were changed.
+    /// The configured settings, or the defaults.
     pub fn current(control: &Control) -> NeighborSettings<F> {
         let configured = control.objects().get::<NeighborSettings<F>>(&NeighborSettings::<F>::NAME.to_owned());
         configured.map_or_else(NeighborSettings::unchanged, |settings| (*settings).clone())
@@ -53,7 +53,7 @@ impl<F: Protocol> NeighborSettings<F> {
     pub fn unchanged() -> NeighborSettings<F> {
         NeighborSettings::new(NeighborSettings::<F>::NAME.to_owned())
     }
-    /// What holds with them.
+    /// The effective settings.
     pub(crate) fn manners(&self, defaults: NeighborDefaults) -> Manners {
         Manners {
             unresolved: self.unresolved.unwrap_or(defaults.unresolved),
@@ -67,7 +67,7 @@ impl<F: Protocol> NeighborSettings<F> {
     }
 }
 
-/// Sets what holds of settings that say nothing of it, for both families.
+/// Sets the values of settings that are not configured, for both families.
 pub fn set_neighbor_defaults(control: &Control, defaults: NeighborDefaults) {
     set_defaults::<V4>(control, defaults);
     set_defaults::<V6>(control, defaults);

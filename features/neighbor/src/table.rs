@@ -1,6 +1,7 @@
-//! What is known of neighbours, on the control side: the only table there is.
+//! The neighbor table, on the control thread.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -48,14 +49,14 @@ pub struct Neighbor {
 /// When something is to be done about the neighbours on a link that are not configured, and how often they may be asked.
 /// No link waits for another.
 pub(crate) struct Link<F: Family> {
-    /// Of those whose addresses are known.
+    /// Deadlines of resolved neighbors.
     deadlines: Deadlines<F::Address>,
-    /// Of those that were asked and have not answered yet.
+    /// Deadlines of unresolved neighbors.
     unanswered: Deadlines<F::Address>,
     asking: Rate,
-    /// What holds of this one in place of what holds of all.
+    /// Settings that this interface overrides.
     own: OwnManners,
-    /// Neighbours behind it whose addresses are known.
+    /// Number of its resolved neighbors.
     known: usize,
 }
 
@@ -79,7 +80,7 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) resolve: NodeHandle<Resolve<F>>,
     pub(crate) input: NodeId,
     pub(crate) links: BTreeMap<InterfaceId, Link<F>>,
-    /// Neighbours whose addresses are known, behind all links.
+    /// Number of resolved neighbors on all links.
     pub(crate) known: usize,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
@@ -89,9 +90,9 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) lookers: Vec<Looker<F>>,
     /// Hosts that belong on a link though none of its subnets has their addresses.
     pub(crate) guests: Publisher<Guests<F>>,
-    /// Rooms that may answer a message, and then nobody else does.
+    /// Handlers of rooms that may answer a message in place of this one.
     pub(crate) answerers: Vec<Answerer<F>>,
-    /// What holds, and what does of settings that do not say so.
+    /// The effective settings, and the values of those that are not configured.
     pub(crate) manners: Manners,
     pub(crate) defaults: NeighborDefaults,
     /// The part of it that workers know.
@@ -130,7 +131,7 @@ impl<F: Protocol> Neighbors<F> {
     pub fn get(&self, wanted: Wanted<F>) -> Option<&Neighbor> {
         self.all.get(&wanted)
     }
-    /// What holds of an interface.
+    /// The effective settings of an interface.
     pub(crate) fn manners_at(&self, id: InterfaceId) -> Manners {
         self.links.get(&id).map_or(self.manners, |link| link.own.over(self.manners))
     }
@@ -138,13 +139,13 @@ impl<F: Protocol> Neighbors<F> {
     fn count_at(&self, id: InterfaceId) -> usize {
         self.links.get(&id).map_or(0, |link| link.known)
     }
-    /// What is its own limit, if an interface has anything of its own, and how many are known behind it.
+    /// Limit of an interface that overrides any setting, and the number of neighbors known on it.
     pub(crate) fn own_at(&self, id: InterfaceId) -> Option<(Option<usize>, usize)> {
         let own = self.links.get(&id).map(|link| link.own).filter(|own| *own != OwnManners::default())?;
         Some((own.limit, self.count_at(id)))
     }
-    /// Whether one more may be known behind an interface. Those that have not answered yet take no room: else whoever scans
-    /// a link's addresses would keep its hosts out.
+    /// Whether one more neighbor may be known behind an interface. Unresolved ones do not count: else a scan of a
+    /// link's addresses would keep its hosts out.
     pub(crate) fn has_room(&self, id: InterfaceId) -> bool {
         let own = self.links.get(&id).and_then(|link| link.own.limit);
         self.known < self.manners.limit && own.is_none_or(|limit| self.count_at(id) < limit)
@@ -153,11 +154,11 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn may_learn(&self, id: InterfaceId) -> bool {
         self.has_room(id) || (self.manners.recycle && self.first_to_go(id).is_some())
     }
-    /// Whether one may be asked for whom nobody's packet waits: those are bounded by nothing else.
+    /// Whether one more address may be resolved without a waiting packet: no other limit bounds these.
     pub(crate) fn may_seek(&self, id: InterfaceId) -> bool {
         self.may_learn(id) && self.all.len() - self.known < UNANSWERED_MAX
     }
-    /// The neighbour whose time is over first: behind the interface, if its own limit is reached, else behind any.
+    /// The neighbor with the earliest deadline: behind the interface if its own limit is reached, else behind any.
     fn first_to_go(&self, id: InterfaceId) -> Option<Wanted<F>> {
         let first =
             |(id, link): (&InterfaceId, &Link<F>)| link.deadlines.first().map(|(at, address)| (at, (*id, address)));
@@ -168,7 +169,7 @@ impl<F: Protocol> Neighbors<F> {
         };
         eldest.map(|(_, wanted)| wanted)
     }
-    /// The same as [`Neighbors::has_room`], after the neighbour has made room whose time is over first, where that is wanted.
+    /// Like [`Neighbors::has_room`], after evicting the entry with the earliest deadline if that is configured.
     pub(crate) fn make_room(&mut self, control: &Control, id: InterfaceId) -> bool {
         if self.has_room(id) || !self.manners.recycle {
             return self.has_room(id);
@@ -182,6 +183,10 @@ impl<F: Protocol> Neighbors<F> {
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
         self.all.iter()
     }
+    /// Those behind one in the order of interfaces and addresses, whether or not that is there; all of them without one.
+    pub fn after(&self, last: Option<Wanted<F>>) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
+        self.all.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+    }
     /// A neighbour on a link about which something is to be done by now.
     pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted<F>, State, Option<MacAddress>)> {
         let of_link = self.links.get(&link)?;
@@ -189,7 +194,7 @@ impl<F: Protocol> Neighbors<F> {
         let wanted = (link, first.filter(|(at, _)| *at <= now)?.1);
         self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
     }
-    /// Nothing is to be done about the neighbour, whatever time it is.
+    /// Cancels the deadline of a neighbor.
     pub(crate) fn let_be(&mut self, (link, address): Wanted<F>) {
         if let Some(link) = self.links.get_mut(&link) {
             link.deadlines.cancel(address);
@@ -306,8 +311,8 @@ impl<F: Protocol> Neighbors<F> {
             self.route(control, wanted);
         }
     }
-    /// Gives a neighbour the route of its own that it should have, or takes away what it should not: what is on the subnet of
-    /// another interface is there.
+    /// Adds or removes the neighbor's host route. Every resolved, routable neighbor has one, unless its address is
+    /// link-local or on another interface's subnet.
     pub(crate) fn route(&mut self, control: &Control, wanted: Wanted<F>) {
         let Some(neighbor) = self.all.get_mut(&wanted) else { return };
         let mut ip = control.room_mut::<Ip<F>>();
@@ -363,14 +368,14 @@ impl<F: Protocol> Neighbors<F> {
             }
         }
     }
-    /// From now on these manners hold.
+    /// Applies new settings.
     pub(crate) fn behave(&mut self, manners: Manners, now: Time) {
         self.unresolved.publish(manners.unresolved);
         self.manners = manners;
         let links: Vec<InterfaceId> = self.links.keys().copied().collect();
         links.into_iter().for_each(|link| self.wait_anew(link, now));
     }
-    /// From now on these manners hold of an interface.
+    /// Applies new settings of an interface.
     pub(crate) fn behave_at(&mut self, id: InterfaceId, now: Time, change: impl FnOnce(&mut OwnManners)) {
         let own = &mut self.links.entry(id).or_default().own;
         let before = *own;

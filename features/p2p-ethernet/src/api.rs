@@ -23,7 +23,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Create a part of an interface for one station on its link.
+/// Adds a sub-interface for one station, by its MAC address.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "p2p_ethernet_add", reply = P2pEthernetAddReply)]
 struct P2pEthernetAdd {
@@ -32,7 +32,7 @@ struct P2pEthernetAdd {
     remote_mac: MacAddress,
 }
 
-/// It is this interface; none where it was refused.
+/// Index of the sub-interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply, name = "p2p_ethernet_add_reply")]
 struct P2pEthernetAddReply {
@@ -45,7 +45,7 @@ impl Default for P2pEthernetAddReply {
     }
 }
 
-/// Delete the part of an interface that a station has, with all that refers to it.
+/// Deletes the sub-interface of a station and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "p2p_ethernet_del")]
 struct P2pEthernetDel {

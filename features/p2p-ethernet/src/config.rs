@@ -17,14 +17,14 @@ use crate::node::{Known, NAME, Part};
 /// The kind of these interfaces.
 pub(crate) const KIND: &str = "p2p-ethernet";
 
-/// A sub-interface for one station on an interface's link: it receives that station's frames, and sends to that station alone.
+/// Sub-interface for one station on a link: it receives that station's frames, and transmits to it alone.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "p2p-ethernets", provides = "interface")]
 pub struct P2pEthernet {
-    /// Its name: the interface that it is a part of, a dot, and a number.
+    /// Name: the parent interface, a dot and a number.
     #[key]
     pub name: SubInterfaceName,
-    /// The station's address of hardware.
+    /// MAC address of the station.
     #[fixed]
     pub station: UnicastMac,
 }
@@ -137,11 +137,11 @@ fn add(control: &Control, part: &P2pEthernet) -> Result<(), ObjectError> {
 }
 
 pub(crate) fn register(control: &Control) {
-    let help = "Create a part of an interface for one station on its link.";
+    let help = "Create a sub-interface for one station, by its MAC address.";
     let grammar = "p2p_ethernet <interface> <station:mac> sub-id <number:u32>";
     let make = Command::new(grammar, help, make).arguments_of::<P2pEthernet>();
-    control.commands().add(make.argument("number", "what stands behind the dot in its name"));
-    let help = "Delete the part of an interface that a station has.";
+    control.commands().add(make.argument("number", "number after the dot in its name"));
+    let help = "Delete the sub-interface of a station.";
     let delete = Command::waiting("p2p_ethernet <interface> <station:mac> del", help, delete);
     control.commands().add(delete.arguments_of::<P2pEthernet>());
     watch(control, |control, event| {

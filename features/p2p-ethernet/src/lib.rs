@@ -46,7 +46,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         (its == Some(part.id)).then(|| frame.to_vec())
     });
     control.insert_room(stations);
-    control.objects().add(Kind::new(config::apply).check(config::check));
+    control.objects().add(Kind::new(config::apply).check(config::check).memory(|_| quiver_interface::MEMORY));
     config::register(control);
     api::register(control);
     Ok(())

@@ -1,24 +1,26 @@
 //! The objects of kind `plugins`.
 
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::files::{self, FileError};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use std::path::Path;
 
-/// A plugin: a shared object that brings nodes, config objects and commands. Its file is loaded before the rest of a
-/// configuration is read, also to compare one; what it brings does nothing until other objects or commands enable it. A
-/// plugin is never unloaded: one that is not configured any more stays until the daemon is started anew.
+/// Plugin: a shared object with nodes, config objects and commands. It is loaded before a configuration is read or
+/// compared, has no effect until it is enabled, and stays loaded until quiverd stops.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "plugins")]
 pub(crate) struct PluginFile {
-    /// Its file, from the root on.
+    /// Absolute path of the shared object.
     #[key]
     pub path: String,
 }
 
 pub(crate) fn register(control: &Control) {
-    control.objects().add(Kind::new(apply).check(check).open(open));
-    let load = Command::new("load plugin <path:text>", "Load a plugin.", load);
-    control.commands().add(load.argument("path", "its file, from the root on"));
+    let files = Kind::new(apply).check(check).open(open);
+    // A plugin's code would not know that it is rehearsed.
+    control.objects().add(files.outside(|_, _| Ok(()), |_| Ok(()), |_| vec![]));
+    let load = Command::new("load plugin <path:text>", "Load a plugin from a shared object.", load);
+    control.commands().add(load.argument("path", "absolute path of the shared object"));
 }
 
 fn check(file: &PluginFile) -> Result<(), ObjectError> {
@@ -30,7 +32,12 @@ fn check(file: &PluginFile) -> Result<(), ObjectError> {
 
 /// Loads it: once, however often it is asked for.
 fn open(control: &Control, file: &PluginFile) -> Result<(), ObjectError> {
-    quiver_plugin::load(control, Path::new(&file.path)).map_err(|error| ObjectError::field("path", error.to_string()))
+    let path = Path::new(&file.path);
+    // Its code runs with quiverd's rights, whoever asks for it.
+    if let Err(error @ FileError::Unowned { .. }) = files::owned(path) {
+        return Err(ObjectError::field("path", error.to_string()));
+    }
+    quiver_plugin::load(control, path).map_err(|error| ObjectError::field("path", error.to_string()))
 }
 
 fn apply(control: &Control, change: Change<'_, PluginFile>) -> Result<(), ObjectError> {

@@ -89,11 +89,10 @@ fn asked(api: &Api, message: &Message) -> Result<RawRequest, String> {
     }
     let of = |name: &str, header, fields: &[MessageField], text: &str| definition(api, name, header, fields, text);
     let reply = || {
-        let text = format!("Whether `{name}` was done, and what it answers.");
+        let text = format!("Result of `{name}`: `retval` 0 or a negative error, and its fields.");
         of(&format!("{name}_reply"), Header::Reply, &message.reply, &text)
     };
-    let all =
-        || of(details, Header::Details, &message.details_fields, &format!("One of those that `{name}` asks for."));
+    let all = || of(details, Header::Details, &message.details_fields, &format!("Describes one item of `{name}`."));
     Ok(RawRequest {
         request: of(name, Header::Request, &message.fields, &message.help)?,
         reply: (!is_dump).then(reply).transpose()?,

@@ -9,10 +9,10 @@ use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_plugin::{Loaded, Plugins};
 
 pub(crate) fn register(control: &Control) {
-    let show = "Show the plugins, their nodes, and which of them failed.";
+    let show = "Show plugins, their nodes and failures.";
     control.commands().add(Command::new("show plugins", show, plugins));
-    let show = Command::new("show plugins counters [verbose]", "Show what plugins count.", counters);
-    control.commands().add(show.argument("verbose", "also what was never counted"));
+    let show = Command::new("show plugins counters [verbose]", "Show the counters of plugins.", counters);
+    control.commands().add(show.argument("verbose", "include counters that are 0"));
 }
 
 /// Plugins of VPP whose work rooms do, as far as clients can tell: all their messages are answered.

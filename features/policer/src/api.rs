@@ -154,7 +154,7 @@ struct PolicerConfig {
     violate_action: QosAction,
 }
 
-/// Add a policer, or delete the one of this name.
+/// Adds a policer, or deletes the one of this name.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = PolicerAddDelReply)]
 struct PolicerAddDel {
@@ -173,7 +173,7 @@ struct PolicerAddDel {
     violate_action: QosAction,
 }
 
-/// It has this number; all ones if there is none.
+/// Index of the policer; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct PolicerAddDelReply {
@@ -186,7 +186,7 @@ impl Default for PolicerAddDelReply {
     }
 }
 
-/// Add a policer.
+/// Adds a policer of this name.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = PolicerAddReply)]
 struct PolicerAdd {
@@ -194,7 +194,7 @@ struct PolicerAdd {
     infos: PolicerConfig,
 }
 
-/// It has this number; all ones if there is none.
+/// Index of the policer; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct PolicerAddReply {
@@ -207,14 +207,14 @@ impl Default for PolicerAddReply {
     }
 }
 
-/// Delete a policer.
+/// Deletes the policer of this index.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PolicerDel {
     policer_index: u32,
 }
 
-/// Change a policer; its buckets are full then.
+/// Changes a policer and refills its buckets.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PolicerUpdate {
@@ -222,14 +222,14 @@ struct PolicerUpdate {
     infos: PolicerConfig,
 }
 
-/// Fill a policer's buckets.
+/// Refills the buckets of a policer.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PolicerReset {
     policer_index: u32,
 }
 
-/// Have one worker police with a policer. Here all may: the bucket is theirs together.
+/// Names a worker for a policer; it has no effect, since all workers share the buckets.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct PolicerBind {
@@ -238,7 +238,7 @@ struct PolicerBind {
     bind_enable: bool,
 }
 
-/// The same by number.
+/// Names a worker for a policer by its index; it has no effect, since all workers share the buckets.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "policer_bind_v2")]
 struct PolicerBindV2 {
@@ -247,7 +247,7 @@ struct PolicerBindV2 {
     bind_enable: bool,
 }
 
-/// Which policers are there, or what is the one of this name?
+/// Dumps the policer of a name, or all policers.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = PolicerDetails)]
 struct PolicerDump {
@@ -255,14 +255,14 @@ struct PolicerDump {
     match_name: Text<64>,
 }
 
-/// Which policers are there, or what is the one of this number?
+/// Dumps the policer of an index, or all if it is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, name = "policer_dump_v2", details = PolicerDetails)]
 struct PolicerDumpV2 {
     policer_index: u32,
 }
 
-/// This one. What VPP says of its buckets' insides is 0.
+/// Describes one policer: its rates, bursts and actions. Fields about the state of its buckets are 0.
 #[derive(Message, Clone, Debug, Default, PartialEq)]
 #[message(details)]
 struct PolicerDetails {
@@ -313,7 +313,7 @@ fn policer(name: &str, infos: &PolicerConfig) -> Result<Policer, Refusal> {
         RateType::Invalid => return Err(wrong("rate_type: name kbps or pps")),
     };
     if infos.color_aware {
-        return Err(wrong("color_aware: nothing gives packets a color before"));
+        return Err(wrong("color_aware: policers are color-blind"));
     }
     let action = |action: &QosAction| match action.r#type {
         ActionType::Drop => Ok(Action::Drop),

@@ -1,7 +1,7 @@
-//! One token bucket in one word, which all workers take from without waiting for each other.
+//! A token bucket in one word, from which all workers take without waiting for each other.
 //!
-//! In place of tokens and the time at which they were counted, a bucket keeps the time at which it will be full again: what is
-//! missing now is what comes until then. Whoever takes tokens moves that time on by as long as they take to come back.
+//! In place of tokens and the time of their count, a bucket keeps the time at which it will be full again: the missing
+//! tokens are those that arrive until then. Taking tokens moves that time on by as long as they take to arrive.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -50,7 +50,7 @@ impl Bucket {
         });
         taken.is_ok()
     }
-    /// One as full as this.
+    /// A bucket with the same fill.
     pub fn copy(&self) -> Bucket {
         Bucket(self.0.load(Relaxed).into())
     }

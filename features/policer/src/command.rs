@@ -18,16 +18,16 @@ pub(crate) fn register(control: &Control) {
         action("exceed-action"),
         action("violate-action"),
     );
-    let help = "Add a policer, or change the fields of one that are named.";
+    let help = "Add a policer, or change the given fields of one.";
     let add = Command::new(add, help, self::add).arguments_of::<Policer>();
-    let add = add.argument("conform-action-dscp", "DSCP of what is within the rate");
-    let add = add.argument("exceed-action-dscp", "DSCP of what is within the excess");
-    commands.add(add.argument("violate-action-dscp", "DSCP of what is beyond both"));
+    let add = add.argument("conform-action-dscp", "DSCP of packets within the committed rate");
+    let add = add.argument("exceed-action-dscp", "DSCP of packets within the excess rate");
+    commands.add(add.argument("violate-action-dscp", "DSCP of packets above both rates"));
     let del = "policer del name <policers>";
-    commands.add(Command::new(del, "Delete a policer, with what names it.", delete));
+    commands.add(Command::new(del, "Delete a policer and all references to it.", delete));
     let reset = "policer reset name <policers>";
-    commands.add(Command::new(reset, "Fill a policer's buckets.", reset_one));
-    commands.add(Command::new("show policer", "Show policers, and what they have seen.", show));
+    commands.add(Command::new(reset, "Refill the buckets of a policer.", reset_one));
+    commands.add(Command::new("show policer", "Show policers and their counters.", show));
 }
 
 /// The action that stands behind a word.

@@ -1,4 +1,4 @@
-//! What is configured of policers.
+//! Configuration of policers.
 
 use std::fmt;
 
@@ -68,43 +68,43 @@ quiver_control::reference! {
     pub struct PolicerName(String) in "policers";
 }
 
-/// A policer: rates, and what becomes of packets within and beyond them. What is policed names it.
+/// Policer: rates, bursts, and actions for packets within and above them.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "policers")]
 pub struct Policer {
-    /// Its name, of at most 63 bytes.
+    /// Name of the policer, at most 63 bytes.
     #[key]
     pub name: String,
-    /// How it tells packets apart.
+    /// Metering scheme of the policer.
     #[default(Scheme::OneRateTwoColor)]
     pub scheme: Scheme,
-    /// What its rates count.
+    /// Unit of the rates.
     #[default(RateUnit::Kbps)]
     pub unit: RateUnit,
-    /// The committed rate.
+    /// Committed information rate (CIR).
     #[default(0)]
     pub cir: u32,
-    /// The excess rate of RFC 4115, or the peak rate of RFC 2698.
+    /// Excess rate (RFC 4115) or peak rate (RFC 2698).
     #[default(0)]
     pub eir: u32,
-    /// The committed burst: bytes, or milliseconds where rates count packets.
+    /// Committed burst in bytes, or in ms for rates in packets.
     #[default(0)]
     pub cb: u64,
-    /// The excess or peak burst, likewise.
+    /// Excess or peak burst, in units of `cb`.
     #[default(0)]
     pub eb: u64,
-    /// What becomes of packets within the committed rate.
+    /// Action for packets within the committed rate.
     #[default(Action::Transmit)]
     pub conform_action: Action,
-    /// What becomes of those within the excess only.
+    /// Action for packets within the excess or peak rate only.
     #[default(Action::Drop)]
     pub exceed_action: Action,
-    /// What becomes of those beyond it.
+    /// Action for packets above all rates.
     #[default(Action::Drop)]
     pub violate_action: Action,
 }
 
-/// What holds of a policer by itself.
+/// Checks the fields of a policer that need no other object.
 pub(crate) fn check(policer: &Policer) -> Result<(), ObjectError> {
     let two_rates = matches!(policer.scheme, Scheme::TwoRate2698 | Scheme::TwoRate4115);
     let wrong = |field: &str, what: &str, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
@@ -112,13 +112,13 @@ pub(crate) fn check(policer: &Policer) -> Result<(), ObjectError> {
         Policer { name, .. } if name.is_empty() || name.len() > 63 => {
             wrong("name", "it is empty or too long", "give 1 to 63 bytes")
         }
-        Policer { cir: 0, .. } => wrong("cir", "no packet would be within it", "give a rate above 0"),
+        Policer { cir: 0, .. } => wrong("cir", "no packet conforms to a rate of 0", "give a rate above 0"),
         // RFC 2697, 2: of a single rate's two bursts one may be 0.
         Policer { scheme: Scheme::OneRateThreeColor, cb: 0, eb: 0, .. } => {
-            wrong("cb", "no packet would fit into it, nor into eb", "give one of them above 0")
+            wrong("cb", "both bursts are 0", "give one of them above 0")
         }
         Policer { scheme: Scheme::OneRateThreeColor, .. } => Ok(()),
-        Policer { cb: 0, .. } => wrong("cb", "no packet would fit into it", "give a burst above 0"),
+        Policer { cb: 0, .. } => wrong("cb", "no packet conforms to a burst of 0", "give a burst above 0"),
         Policer { eir: 0, .. } if two_rates => wrong("eir", "there is no second rate", "give one, or scheme 1r3c"),
         Policer { eb: 0, .. } if two_rates => wrong("eb", "there is no second burst", "give one, or scheme 1r2c"),
         Policer { cir, eir, scheme: Scheme::TwoRate2698, .. } if eir < cir => {

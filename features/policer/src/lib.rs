@@ -1,4 +1,4 @@
-//! Policers: which packets are within a rate (RFC 2697, RFC 2698, RFC 4115), and what becomes of the others. Other rooms ask
+//! Policers: meter packets against rates (RFC 2697, RFC 2698, RFC 4115) and decide about those beyond. Other rooms use
 //! them: this one has no nodes.
 //!
 //! - [`bucket`]: one token bucket, which all workers take from. [`meter`]: two of them, and what they say of a packet.

@@ -5,7 +5,7 @@ use quiver_wire::checksum::update16;
 /// Where IPv4's header has its checksum.
 const CHECKSUM: usize = 10;
 
-/// Sets the DSCP of an IP packet; what belongs to congestion (RFC 3168) stays. Of anything else nothing changes.
+/// Sets the DSCP of an IP packet; the ECN field (RFC 3168) stays. Other packets are unchanged.
 pub fn mark(packet: &mut [u8], dscp: u8) {
     let Some(word) = packet.first_chunk_mut::<2>() else { return };
     let old = u16::from_be_bytes(*word);

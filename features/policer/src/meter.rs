@@ -1,4 +1,4 @@
-//! Two buckets, and what they say of a packet: its color (RFC 2697, 3; RFC 2698, 3; RFC 4115, 3), and what becomes of it.
+//! A meter of two buckets: the color of a packet (RFC 2697, 3; RFC 2698, 3; RFC 4115, 3), and the action for it.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::bucket::{Bucket, Rate, ticks};
 use crate::config::{Action, Policer, RateUnit, Scheme};
 use crate::mark::mark;
 
-/// What a meter says of a packet.
+/// Color of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
     /// It is within the rate: green.
     Conform = 0,
-    /// It is within what is tolerated: yellow.
+    /// Within the excess burst: yellow.
     Exceed = 1,
     /// It is neither: red.
     Violate = 2,
@@ -66,7 +66,7 @@ impl Meter {
         let unit = policer.unit;
         Meter { scheme, unit, rates: [committed, second], buckets: Default::default(), actions }
     }
-    /// The color of a packet of so many bytes, by nanoseconds of the engine's clock; what it takes is taken.
+    /// The color of a packet of `bytes` at `now`, in nanoseconds of the engine's clock; takes its tokens.
     pub fn color(&self, now: u64, bytes: u32) -> Color {
         let now = ticks(now);
         let tokens = if self.unit == RateUnit::Pps { 1 } else { u64::from(bytes) };
@@ -112,7 +112,7 @@ impl Meter {
 /// All meters by number.
 pub type Meters = Vec<Option<Arc<Meter>>>;
 
-/// What a worker's node needs to police packets.
+/// State that a worker's node polices packets with.
 #[derive(Clone)]
 pub struct Police {
     meters: Snapshot<Meters>,

@@ -1,4 +1,4 @@
-//! What policers there are, and by which numbers clients know them.
+//! All policers, with the numbers by which clients know them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 impl Policers {
-    /// What workers' nodes police packets with.
+    /// Makes the policing state of workers' nodes.
     pub fn police(&self) -> impl Fn(Seed) -> Police + Clone + 'static {
         let (meters, counters) = (self.meters.snapshot(), self.counters.clone());
         move |seed| Police::new(meters.clone(), &counters, seed)
@@ -49,7 +49,7 @@ impl Policers {
             self.numbers.iter().map(|(name, number)| (*number, name.clone())).collect();
         by_number.into_iter()
     }
-    /// What a policer has seen, by color.
+    /// Packets and bytes by color.
     pub fn seen(&self, number: u32) -> [Traffic; 3] {
         [0, 1, 2].map(|color: usize| self.counters[color].sum(number))
     }

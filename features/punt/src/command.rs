@@ -25,20 +25,26 @@ pub(crate) fn register(control: &Control) {
     let what = "[ip4 | IPv4 | ip6 | IPv6] (udp | UDP | tcp | TCP | protocol <protocol:u8>) [all | ALL | <port:u16>]";
     let add = |grammar: String, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         let command = Command::new(grammar, help, run).arguments_of::<Punt<V4>>();
-        let command = command.argument("all", "all ports that nobody else has").argument("ALL", "the same");
-        control.commands().add(command.argument("del", "punt them no more"));
+        let command = command
+            .argument("all", "all ports without a punt of their own")
+            .argument("ALL", "continue second by second");
+        control.commands().add(command.argument("del", "disable punting"));
     };
-    add(format!("set punt {what} [del]"), "Have packets for us that nobody takes sent by punt redirects.", set_punt);
+    add(
+        format!("set punt {what} [del]"),
+        "Punt unclaimed local packets of a protocol or port to the punt redirects.",
+        set_punt,
+    );
     add(
         format!("punt socket register {what} socket <socket:text>"),
-        "Have a program's datagram socket get packets for us that nobody takes.",
+        "Send unclaimed local packets of a protocol or port to a program's datagram socket.",
         register_socket,
     );
-    add(format!("punt socket deregister {what}"), "Give a program no more packets.", deregister_socket);
+    add(format!("punt socket deregister {what}"), "Stop sending punted packets to a socket.", deregister_socket);
     let show = "show punt socket registrations [l4 | ip-proto | exception]";
-    let show = Command::new(show, "Show what is punted, and to whom.", show_punts);
-    let show = show.argument("l4", "of protocols with ports").argument("ip-proto", "of others");
-    control.commands().add(show.argument("exception", "for a reason"));
+    let show = Command::new(show, "Show the punt sockets and their packets.", show_punts);
+    let show = show.argument("l4", "protocols with ports").argument("ip-proto", "other protocols");
+    control.commands().add(show.argument("exception", "punt reasons"));
     reasons(control);
 }
 
@@ -47,18 +53,18 @@ fn reasons(control: &Control) {
     let what = "reason <reason:punt-reason>";
     let add = |grammar: String, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         let command = Command::new(grammar, help, run).arguments_of::<PuntReason>();
-        control.commands().add(command.argument("del", "punt them no more"));
+        control.commands().add(command.argument("del", "disable punting"));
     };
-    let help = "Have packets for us that nobody takes for this reason sent by punt redirects.";
+    let help = "Punt local packets of a reason to the punt redirects.";
     add(format!("set punt {what} [del]"), help, |control, given| set_reason(control, given, None, given.has("del")));
     add(
         format!("punt socket register {what} socket <socket:text>"),
-        "Have a program's datagram socket get packets for us that nobody takes for this reason.",
+        "Send local packets that are punted for a reason to a program's datagram socket.",
         |control, given| set_reason(control, given, Some(given.get("socket")?), false),
     );
-    let help = "Give a program no more packets that nobody takes for this reason.";
+    let help = "Stop sending packets that are punted for a reason to a socket.";
     add(format!("punt socket deregister {what}"), help, |control, given| set_reason(control, given, None, true));
-    let help = "Show the reasons for which packets can be punted, and where those go that are.";
+    let help = "Show the punt reasons and their targets.";
     control.commands().add(Command::new("show punt reasons", help, |control, _| {
         let mut table = Table::new(["Number", "Reason", "Goes to", "Sent", "Lost"]);
         for reason in Reason::ALL {
@@ -93,20 +99,20 @@ fn redirects<F: Punted>(control: &Control) {
         "{command} punt redirect [add] rx (all | <interface>) (via (<next-hop:{name}> [<interface>] | <interface> | drop) \
          {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8>}})..."
     );
-    let help = format!("Send punted {} packets that an interface received to another host.", F::TITLE);
+    let help = format!("Redirect punted {} packets of an interface to another host.", F::TITLE);
     let add = Command::new(add, help, add_redirect::<F>).arguments_of::<PuntRedirect<F>>();
-    control.commands().add(add.argument("all", "those of all interfaces without a redirect of their own"));
+    control.commands().add(add.argument("all", "interfaces without a redirect of their own"));
     let del = format!("{command} punt redirect del rx (all | <interface>)");
-    control.commands().add(Command::new(del, "Send them nowhere any more.", delete_redirect::<F>));
+    control.commands().add(Command::new(del, "Delete a punt redirect.", delete_redirect::<F>));
     let policer = format!("{command} punt policer (none | <policers>)");
-    let help = format!("Limit punted {} packets by a policer, or no more.", F::TITLE);
+    let help = format!("Attach a policer to punted {} packets, or detach it.", F::TITLE);
     control.commands().add(Command::new(policer, help, set_policer::<F>));
     let show = format!("show {command} punt policer");
-    let help = format!("Show what limits punted {} packets.", F::TITLE);
+    let help = format!("Show the policer of punted {} packets.", F::TITLE);
     control.commands().add(Command::new(show, help, show_policer::<F>));
     let show = Command::new(
         format!("show {command} punt redirect"),
-        format!("Show where punted {} packets go.", F::TITLE),
+        format!("Show the punt redirects of {}.", F::TITLE),
         show_redirects::<F>,
     );
     control.commands().add(show);

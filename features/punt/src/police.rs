@@ -18,14 +18,14 @@ arcs! {
     }
 }
 
-/// The policer of punted packets: as long as this is there, they are policed together.
+/// Policer of all punted packets of a family.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::POLICERS)]
 pub struct PuntPolicer<F: Punted> {
-    /// `default`, which is all there is.
+    /// Always `default`: there is one such object.
     #[key]
     pub name: String,
-    /// The policer.
+    /// Name of the policer.
     pub policer: PolicerName,
     /// Those of two families are two.
     pub family: PhantomData<F>,

@@ -44,15 +44,15 @@ impl Reason {
     }
 }
 
-/// Packets for us that are punted for a reason, where nobody has them by their protocol or port.
+/// Punting of local packets by reason, if no object matches their protocol or port.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "punt-reasons")]
 pub struct PuntReason {
-    /// The reason.
+    /// Reason of the punted packets.
     #[key]
     pub reason: Reason,
-    /// The path of a program's datagram socket that has them, as whole frames; without one they go where the punt redirect
-    /// of their interface sends them.
+    /// Path of a program's datagram socket that receives the packets as whole frames. Without it, the punt redirect
+    /// of their interface applies.
     pub socket: Option<String>,
 }
 

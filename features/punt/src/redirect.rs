@@ -11,7 +11,7 @@ use quiver_engine::{Dataplane, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces, LOCAL};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
-use quiver_ip::room::paths;
+use quiver_ip::routes::paths;
 use quiver_ip::{Ip, RoutePath};
 
 use crate::family::Punted;
@@ -68,14 +68,14 @@ impl Field for Receiver {
     }
 }
 
-/// Where punted packets that an interface received go: to another host, which speaks what Quiver does not.
+/// Punt redirect: forwards punted packets of an interface to another host.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::REDIRECTS)]
 pub struct PuntRedirect<F: Punted> {
-    /// The interface that received them, or `all`: those that have no redirect of their own.
+    /// Interface that received the packets, or `all` for interfaces without a redirect of their own.
     #[key]
     pub interface: Receiver,
-    /// The ways, as routes have them; flows are spread over several. Without any they vanish.
+    /// Paths as in `routes`. Flows are balanced over them. Without paths, packets are dropped.
     pub paths: Vec<RoutePath<F>>,
 }
 

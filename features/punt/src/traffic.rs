@@ -11,19 +11,19 @@ use crate::delivery::{check_socket, is_programs};
 use crate::family::Punted;
 use crate::reason::{PuntReason, Reason};
 
-/// Packets for us that are punted: of a protocol that Quiver does not speak, or to a port on which it does not listen.
+/// Punting of local packets: those of a protocol that Quiver does not implement, or to a port without a listener.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::PUNTS)]
 pub struct Punt<F: Punted> {
-    /// The number of the protocol: 17 is UDP.
+    /// IP protocol number, such as 17 for UDP.
     #[key]
     pub protocol: u8,
-    /// The port that packets of UDP or TCP are for; 0 stands for all ports, and for protocols without ports.
+    /// Destination port of UDP or TCP; 0 selects all ports, and is used for other protocols.
     #[key]
     #[default(0)]
     pub port: u16,
-    /// The path of a program's datagram socket that has them, as whole frames; without one they go where the punt redirect
-    /// of their interface sends them.
+    /// Path of a program's datagram socket that receives the packets as whole frames. Without it, the punt redirect
+    /// of their interface applies.
     pub socket: Option<String>,
     /// Protocols of the same number of two families are two.
     pub family: PhantomData<F>,

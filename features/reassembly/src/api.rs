@@ -52,7 +52,7 @@ impl From<IpReassType> for Kinds {
     }
 }
 
-/// Set the limits of packets in fragments: milliseconds, packets, parts of a packet, milliseconds between two looks.
+/// Sets the limits of a reassembly kind: timeout and walk interval in ms, packets, and fragments per packet.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpReassemblySet {
@@ -64,7 +64,7 @@ struct IpReassemblySet {
     r#type: IpReassType,
 }
 
-/// What are the limits?
+/// Asks for the limits of a reassembly kind.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpReassemblyGetReply)]
 struct IpReassemblyGet {
@@ -72,7 +72,7 @@ struct IpReassemblyGet {
     r#type: IpReassType,
 }
 
-/// These.
+/// Timeout and walk interval in ms, packets, and fragments per packet.
 #[derive(Message, Clone, Debug, Default, PartialEq)]
 #[message(reply)]
 struct IpReassemblyGetReply {
@@ -83,7 +83,7 @@ struct IpReassemblyGetReply {
     is_ip6: bool,
 }
 
-/// Have fragments that an interface receives put together, or their ports known, or not any more, by family.
+/// Enables or disables full or shallow reassembly on an interface, by family.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpReassemblyEnableDisable {
@@ -93,7 +93,7 @@ struct IpReassemblyEnableDisable {
     r#type: IpReassType,
 }
 
-/// Have fragments for us put together, or dropped, by family.
+/// Enables or disables reassembly of packets to local addresses, by family.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpLocalReassEnableDisable {
@@ -101,12 +101,12 @@ struct IpLocalReassEnableDisable {
     enable_ip6: bool,
 }
 
-/// Are fragments for us put together?
+/// Asks for the state of reassembly of packets to local addresses.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpLocalReassGetReply)]
 struct IpLocalReassGet {}
 
-/// By family.
+/// State of local reassembly for IPv4 and IPv6.
 #[derive(Message, Clone, Debug, Default, PartialEq)]
 #[message(reply)]
 struct IpLocalReassGetReply {

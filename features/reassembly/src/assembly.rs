@@ -21,8 +21,8 @@ pub struct Assembly {
     pieces: Vec<Piece>,
     /// Bytes of the whole payload, once the last part has come.
     total: Option<usize>,
-    /// Whether the packet is given up: what comes still is dropped.
-    given_up: bool,
+    /// Why the packet is given up, if it is: what comes still is dropped for the same reason.
+    given_up: Option<Refused>,
 }
 
 /// Where a part lies.
@@ -51,7 +51,7 @@ impl Assembly {
         // Behind all parts that begin before it.
         let place = self.pieces.partition_point(|piece| piece.offset < offset);
         let refused = match self.fits(place, offset, more, part) {
-            _ if self.given_up => Some(Refused::Overlap),
+            _ if self.given_up.is_some() => self.given_up,
             // Links copy packets at times (RFC 8200, 4.5).
             Ok(true) => return Ok(None),
             Ok(false) if self.pieces.len() >= most => Some(Refused::TooMany),
@@ -59,7 +59,7 @@ impl Assembly {
             Err(refused) => Some(refused),
         };
         if let Some(refused) = refused {
-            *self = Assembly { given_up: true, ..Assembly::default() };
+            *self = Assembly { given_up: Some(refused), ..Assembly::default() };
             return Err(refused);
         }
         self.total = if more { self.total } else { Some(offset + part.len()) };
@@ -108,7 +108,7 @@ impl Assembly {
     }
     /// Whether it was given up, so that nobody is to be told of it.
     pub fn is_given_up(&self) -> bool {
-        self.given_up
+        self.given_up.is_some()
     }
     /// Parts that are kept.
     pub fn parts(&self) -> usize {
@@ -183,9 +183,9 @@ mod tests {
                         }
                         return Ok(());
                     }
-                    Err(_) => {
+                    Err(refused) => {
                         // Given up for good.
-                        prop_assert_eq!(add(&mut assembly, (0, true), &[9; 8], MOST), Err(Refused::Overlap));
+                        prop_assert_eq!(add(&mut assembly, (0, true), &[9; 8], MOST), Err(refused));
                         return Ok(());
                     }
                 }
@@ -221,6 +221,6 @@ mod tests {
             assert_eq!(add(&mut assembly, (part * 16, true), &[1; 8], 3), Ok(None));
         }
         assert_eq!(add(&mut assembly, (64, true), &[1; 8], 3), Err(Refused::TooMany));
-        assert_eq!((assembly.bytes(), add(&mut assembly, (8, true), &[1; 8], 3)), (0, Err(Refused::Overlap)));
+        assert_eq!((assembly.bytes(), add(&mut assembly, (8, true), &[1; 8], 3)), (0, Err(Refused::TooMany)));
     }
 }

@@ -13,26 +13,22 @@ use crate::family::Reassembled;
 
 pub(crate) fn register(control: &Control) {
     for (what, kind, help) in [
-        (
-            "reassembly",
-            Kinds::Full,
-            "Put packets together that an interface receives in fragments; off puts none together.",
-        ),
+        ("reassembly", Kinds::Full, "Enable or disable full reassembly of packets that an interface receives."),
         (
             "sv-reassembly",
             Kinds::Shallow,
-            "Know the ports of all fragments that an interface receives; off knows none.",
+            "Enable or disable shallow reassembly on an interface: later fragments get the ports of the first one.",
         ),
     ] {
         let grammar = format!("set interface {what} <interface> [on|off|ip4|ip6]");
         let set = Command::new(grammar, help, move |control: &Control, given: &Matches| enable(control, given, kind));
-        let set = set.argument("interface", "the interface").argument("on", "of both families");
-        let set = set.argument("ip4", "of IPv4 alone").argument("ip6", "of IPv6 alone");
-        control.commands().add(set.argument("off", "of neither"));
+        let set = set.argument("interface", "name of the interface").argument("on", "both families");
+        let set = set.argument("ip4", "IPv4 only").argument("ip6", "IPv6 only");
+        control.commands().add(set.argument("off", "neither family"));
     }
-    let help = "Let shallow reassembly keep fragments until the first and the last one of their packet have come, or only until the first.";
+    let help = "Enable or disable extended shallow reassembly: fragments wait for the first and the last one, not only for the first.";
     let set = Command::new("set ip reassembly extended [ip4|ip6] (on|off)", help, extend);
-    let set = set.argument("ip4", "of IPv4 alone").argument("ip6", "of IPv6 alone");
+    let set = set.argument("ip4", "IPv4 only").argument("ip6", "IPv6 only");
     control.commands().add(set);
     register_family::<V4>(control);
     register_family::<V6>(control);
@@ -57,19 +53,19 @@ fn register_family<F: Reassembled>(control: &Control) {
             "set {path} {{timeout-ms <timeout-ms:u32> | packets <packets:u32> | fragments <fragments:u32> \
              | walk-ms <walk-ms:u32>{local}}}"
         );
-        let help = format!("Set the limits of packets of {} in fragments.", F::TITLE);
+        let help = format!("Set the limits of {} reassembly.", F::TITLE);
         let run = move |control: &Control, given: &Matches| set::<F>(control, given, kind);
         let mut set = Command::new(grammar, help, run).arguments_of::<ReassemblySettings<F>>();
         if kind == Kinds::Full {
             set = set
-                .argument("local", "put packets for us together")
-                .argument("no-local", "drop what is for us in fragments");
+                .argument("local", "reassemble packets to local addresses")
+                .argument("no-local", "drop fragments to local addresses");
         }
         control.commands().add(set);
-        let help = format!("Show how many packets of {} in fragments there are, and their limits.", F::TITLE);
+        let help = format!("Show the packets in {} reassembly, and the limits.", F::TITLE);
         let run = move |control: &Control, _: &Matches| show::<F>(control, kind);
         let show = Command::new(format!("show {path} [details]"), help, run);
-        control.commands().add(show.argument("details", "understood; the parts are the workers' own"));
+        control.commands().add(show.argument("details", "no effect: fragments belong to the workers"));
     }
 }
 

@@ -20,44 +20,45 @@ quiver_control::choice! {
     } as "reassembly-kind", "full or shallow";
 }
 
-/// What is done with fragments that an interface receives, whoever they are for.
+/// Reassembly of fragments that an interface receives, whatever their destination.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::KIND)]
 pub struct Reassembly<F: Reassembled> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Whether packets are put together before anything else is done with them.
+    /// Whether packets are fully reassembled before any other feature.
     #[default(false)]
     pub full: bool,
-    /// Whether ports are known of later fragments, too.
+    /// Whether later fragments get the ports of the first one (shallow reassembly).
     #[default(false)]
     pub shallow: bool,
     /// Those of one interface for two families are two.
     pub family: PhantomData<F>,
 }
 
-/// The limits of what is kept of packets in fragments, on each worker.
+/// Limits of a kind of reassembly, per worker.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::SETTINGS)]
 pub struct ReassemblySettings<F: Reassembled> {
-    /// Which kind of reassembly is meant.
+    /// Kind of reassembly that the limits apply to.
     #[key]
     pub kind: Kinds,
-    /// Milliseconds: how long a packet is waited for from its first part on (full; without it 60000, as RFC 8200, 4.5, says), or
-    /// remembered after its last one (shallow; without it 2000).
+    /// Timeout in ms. Full: since the first fragment, default 60000 (RFC 8200, 4.5). Shallow: since the last
+    /// fragment, default 2000.
     pub timeout_ms: Option<u32>,
-    /// Packets that are not whole, or remembered: without it 1024.
+    /// Largest number of packets in reassembly. Default: 1024.
     pub packets: Option<u32>,
-    /// Parts of a packet (full), or of those that wait for its first part (shallow): without it 64.
+    /// Largest number of fragments of a packet (full), or of those that wait for the first fragment (shallow).
+    /// Default: 64.
     pub fragments: Option<u32>,
-    /// Milliseconds between two looks at what has waited for too long: without it 1000, and 1 at least.
+    /// Interval in ms between checks for expired packets, at least 1. Default: 1000.
     pub walk_ms: Option<u32>,
-    /// Whether packets for us are put together. Of full reassembly alone.
+    /// Whether packets to local addresses are reassembled. Full reassembly only.
     #[default(true)]
     pub local: bool,
-    /// Whether all parts of a packet wait until its first and its last one have come, so that none goes on of those that have no
-    /// end. Of shallow reassembly alone; VPP calls it extended.
+    /// Whether all fragments wait until the first and the last one have arrived, so that packets without an end are
+    /// not forwarded. Shallow reassembly only; VPP's extended mode.
     #[default(false)]
     pub extended: bool,
     /// Those of two families are two.
@@ -157,7 +158,7 @@ const MOST: u32 = 1 << 20;
 pub(crate) fn check_settings<F: Reassembled>(wanted: &ReassemblySettings<F>) -> Result<(), ObjectError> {
     for (field, value) in [("packets", wanted.packets), ("fragments", wanted.fragments)] {
         if let Some(value) = value.filter(|value| *value > MOST) {
-            return Err(ObjectError::field(field, format!("{value} is too much")).remedy(format!("at most {MOST}")));
+            return Err(ObjectError::field(field, format!("{value} is out of range")).remedy(format!("at most {MOST}")));
         }
     }
     if wanted.kind == Kinds::Shallow && !wanted.local {

@@ -12,7 +12,6 @@ use crate::{node, shallow};
 /// Reasons of full reassembly, with what VPP's clients know them by.
 pub(crate) const FULL_KNOWN: &[(&str, &str)] = &[
     ("overlapping-fragments", "reass_overlapping_fragment"),
-    ("too-many-fragments", "reass_fragment_chain_too_long"),
     ("reassembly-full", "reass_limit_reached"),
     ("reassembly-timeout", "reass_timeout"),
     ("no-buffers", "reass_no_buf"),
@@ -21,11 +20,11 @@ pub(crate) const FULL_KNOWN: &[(&str, &str)] = &[
 ];
 
 /// The same of shallow reassembly.
-const SHALLOW_KNOWN: &[(&str, &str)] = &[
-    ("too-many-fragments", "reass_fragment_chain_too_long"),
-    ("reassembly-full", "reass_limit_reached"),
-    ("reassembly-timeout", "reass_timeout"),
-];
+const SHALLOW_KNOWN: &[(&str, &str)] =
+    &[("reassembly-full", "reass_limit_reached"), ("reassembly-timeout", "reass_timeout")];
+
+/// The reason that counts all parts of packets of too many parts, and by what VPP's clients know the count of such packets.
+pub(crate) const TOO_MANY: (&str, &str) = ("too-many-fragments", "reass_fragment_chain_too_long");
 
 impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
     /// The limits hold of all interfaces.

@@ -25,17 +25,20 @@ pub mod shallow;
 
 pub use config::{Kinds, ReassemblySettings};
 
+use std::sync::Arc;
+
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{ArcSpec, Dataplane, DataplaneError, NodeSpec, Settings};
+use quiver_engine::{ArcSpec, Counter, Dataplane, DataplaneError, NodeSpec, Row, Settings};
 use quiver_interface::{Undecided, Words, decides, feature, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
+use quiver_ip::upper;
 use quiver_wire::{IpFamily, V4, V6};
 
 use config::Reassemblies;
 use counted::Counted;
-use enabled::{FULL_KNOWN, full_decides};
+use enabled::{FULL_KNOWN, TOO_MANY, full_decides};
 use family::Reassembled;
 use keeper::{Keeper, Parts};
 use node::Reassembly;
@@ -66,7 +69,7 @@ fn register_place<P: Place>(control: &Control) -> Result<(), DataplaneError> {
     let counted = if P::IS_LOCAL { room.local.clone() } else { room.received.clone() };
     drop(room);
     let arcs = node::arcs_of::<P>();
-    keep(control, "reassembly", (P::NODE, arcs), (Kinds::Full, counted), |_| Reassembly::<P>::default())?;
+    keep(control, "reassembly", (P::NODE, arcs), (Kinds::Full, counted), |_, too_many| Reassembly::<P>::new(too_many))?;
     if P::IS_LOCAL {
         let mut dataplane = control.room_mut::<Dataplane>();
         for (arc, known) in FULL_KNOWN {
@@ -91,9 +94,10 @@ const BUFFERS_PART: usize = 4;
 
 fn register_shallow<F: Reassembled>(control: &Control) -> Result<(), DataplaneError> {
     let counted = control.room::<Reassemblies<F>>().shallow.clone();
-    let arcs = shallow::Next::arcs::<F>();
-    keep(control, "shallow reassembly", (F::SHALLOW, arcs), (Kinds::Shallow, counted), |settings| {
-        Shallow::<F>::new((settings.buffers_limit as usize / BUFFERS_PART / settings.workers).max(1))
+    let (arcs, upper) = (shallow::Next::arcs::<F>(), upper::key(control));
+    keep(control, "shallow reassembly", (F::SHALLOW, arcs), (Kinds::Shallow, counted), move |settings, too_many| {
+        let most = (settings.buffers_limit as usize / BUFFERS_PART / settings.workers).max(1);
+        Shallow::<F>::new(most, upper, too_many)
     })?;
     feature::place::<config::Reassembly<F>>(control, F::SHALLOW)?;
     undecided(control, F::SHALLOW, Undecided::Packet, &["bad-fragment-length", "overlapping-fragments"]);
@@ -107,19 +111,23 @@ fn keep<P: Parts>(
     task: &'static str,
     (name, arcs): (&'static str, &'static [ArcSpec]),
     (kind, counted): (Kinds, Counted),
-    parts: impl Fn(&Settings) -> P + 'static,
+    parts: impl Fn(&Settings, Arc<Row<Counter>>) -> P + 'static,
 ) -> Result<(), DataplaneError> {
     let limits = control.room::<Reassemblies<P::Family>>().snapshot(kind);
     let ingress = control.room::<Ip<P::Family>>().ingress();
     let mut dataplane = control.room_mut::<Dataplane>();
     let settings = *dataplane.settings();
-    let (waits, waiting) = channel(settings.workers, dataplane.bell());
+    let (reason, known) = TOO_MANY;
+    let known = format!("{name}/{known}");
+    let too_many = dataplane.count_known_as(&known);
+    let (by_worker, (waits, waiting)) = (too_many.clone(), channel(settings.workers, dataplane.bell()));
     let make = move |seed| {
         let (reads, waits) = ((ingress.clone(), limits.clone()), waits.of(seed));
-        Keeper::new(reads, settings.workers, waits, counted.gauge(), parts(&settings))
+        Keeper::new(reads, settings.workers, waits, counted.gauge(), parts(&settings, by_worker.row(seed.worker)))
     };
     let spec = NodeSpec::new(name, arcs, make).describe(describe::<P::Family>);
     let node = dataplane.blueprint().node_of::<Keeper<P>>(spec)?;
+    dataplane.also_counted((name, reason), &known, &too_many)?;
     drop(dataplane);
     control.spawn(task, patience::end::<P>(control.clone(), node.id, kind, waiting));
     Ok(())

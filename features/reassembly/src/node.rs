@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use quiver_engine::{ArcSpec, Context, Flags, Frame, Packet, arcs};
+use quiver_engine::{ArcSpec, Context, Counter, Flags, Frame, Packet, Row, arcs};
 use quiver_ip::{Family, Fault};
 
 use crate::assembly::{Assembly, LONGEST, Refused};
@@ -118,15 +119,15 @@ pub struct Reassembly<P: Place> {
     bytes: usize,
     /// Memory for the fragment at hand.
     fragment: Vec<u8>,
-}
-
-impl<P: Place> Default for Reassembly<P> {
-    fn default() -> Reassembly<P> {
-        Reassembly { begun: HashMap::new(), bytes: 0, fragment: vec![] }
-    }
+    /// Packets that were given up for their many parts.
+    too_many: Arc<Row<Counter>>,
 }
 
 impl<P: Place> Reassembly<P> {
+    /// Nothing has begun yet; counts packets of too many parts.
+    pub fn new(too_many: Arc<Row<Counter>>) -> Reassembly<P> {
+        Reassembly { begun: HashMap::new(), bytes: 0, fragment: vec![], too_many }
+    }
     /// What there is of a packet, and beside it, when another part of it comes: what has waited for too long is gone then.
     fn recalled(&self, key: &Key<P::Family>, time: &Time) -> Recalled {
         let known = self.begun.get(key);
@@ -249,7 +250,7 @@ impl<P: Place> Reassembly<P> {
             }
         };
         let begun = known.get_mut();
-        let before = begun.bytes();
+        let (before, was_given_up) = (begun.bytes(), begun.assembly.is_given_up());
         if begun.begins_with(offset) {
             (begun.place, begun.front, begun.pointer) = (0, front.to_vec(), pointer);
         }
@@ -263,7 +264,12 @@ impl<P: Place> Reassembly<P> {
         match added {
             Ok(None) => (Next::Kept, begun.assembly.parts() as u32),
             Err(Refused::Overlap) => (Next::Overlap, nothing),
-            Err(Refused::TooMany) => (Next::TooMany, nothing),
+            Err(Refused::TooMany) => {
+                if !was_given_up {
+                    self.too_many.add(0, 1);
+                }
+                (Next::TooMany, nothing)
+            }
             Ok(Some(place)) => {
                 let mut begun = known.remove();
                 self.bytes -= begun.bytes();

@@ -12,8 +12,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use quiver_engine::{Context, Flags, Frame, Packet, arcs};
+use quiver_engine::{Context, Counter, Flags, Frame, MetadataKey, Packet, Row, arcs};
 use quiver_ip::upper::Upper;
 
 use crate::config::Settings;
@@ -43,6 +44,8 @@ struct Known {
     reach: usize,
     /// Whether its last part has come.
     ended: bool,
+    /// Whether a part was dropped because too many waited.
+    is_too_long: bool,
     /// The parts that wait for them, each behind its place in the payload.
     waiting: Vec<(usize, Packet)>,
     /// When the last part came, in nanoseconds, and its place in the order of all.
@@ -54,12 +57,16 @@ struct Known {
 pub struct Shallow<F: Reassembled> {
     /// Parts that wait at most.
     most: usize,
+    /// By which ports are kept with parts.
+    upper: MetadataKey<Upper>,
     known: HashMap<Key<F>, Known>,
     /// Which of them was heard last: the latest at the end.
     order: BTreeMap<u64, Key<F>>,
     /// Parts that wait, and the next place in the order.
     waiting: usize,
     next: u64,
+    /// Packets of which too many parts waited.
+    too_many: Arc<Row<Counter>>,
 }
 
 /// What becomes of a part.
@@ -97,9 +104,9 @@ fn overlaps(offset: usize, reach: usize) -> bool {
 }
 
 impl<F: Reassembled> Shallow<F> {
-    /// Nothing is known yet; `most` parts wait at most.
-    pub fn new(most: usize) -> Shallow<F> {
-        Shallow { most, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0 }
+    /// Nothing is known yet; `most` parts wait at most, and have ports by this key when they go on. Counts packets of too many parts.
+    pub fn new(most: usize, upper: MetadataKey<Upper>, too_many: Arc<Row<Counter>>) -> Shallow<F> {
+        Shallow { most, upper, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0, too_many }
     }
     /// What becomes of a part of a packet, at a place in its payload.
     fn judge(&self, key: &Key<F>, (offset, said): (usize, Said), settings: &Settings, time: &Time) -> Verdict {
@@ -157,7 +164,7 @@ impl<F: Reassembled> Shallow<F> {
                 desk.say_that_something_waits();
             }
         }
-        let new = Known { upper: None, reach: 0, ended: false, waiting: vec![], heard: now, place };
+        let new = Known { upper: None, reach: 0, ended: false, is_too_long: false, waiting: vec![], heard: now, place };
         let known = self.known.entry(key).or_insert(new);
         self.order.remove(&known.place);
         (known.heard, known.place) = (now, place);
@@ -211,16 +218,21 @@ impl<F: Reassembled> Parts for Shallow<F> {
                 let ready = std::mem::take(&mut known.waiting);
                 self.waiting -= ready.len();
                 for (offset, mut packet) in ready {
-                    packet.set_note(cx.pool, upper.to_note());
+                    packet.set_metadata(cx.pool, self.upper, upper);
                     cx.emit(if overlaps(offset, said.reach) { Next::Overlap } else { Next::Pass }, packet);
                 }
                 if !is_first {
-                    frame.set_note(cx.pool, i, upper.to_note());
+                    frame.set_metadata(cx.pool, i, self.upper, upper);
                 }
                 // Behind those that came before it, as they came.
                 leave(cx, frame, i)
             }
-            Verdict::Leaves(next) => Some(next),
+            Verdict::Leaves(next) => {
+                if next == Next::TooMany && !std::mem::replace(&mut known.is_too_long, true) {
+                    self.too_many.add(0, 1);
+                }
+                Some(next)
+            }
             Verdict::Waits => {
                 known.waiting.extend(frame.take(cx.pool, i).map(|packet| (offset, packet)));
                 self.waiting += 1;

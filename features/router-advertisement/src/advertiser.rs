@@ -1,4 +1,4 @@
-//! What is known of the interfaces that advertise, on the control side.
+//! State of the interfaces that advertise, on the control thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,11 +16,11 @@ pub(crate) const APART: Duration = Duration::from_secs(3);
 /// An interface that advertises, or may.
 #[derive(Clone, Debug, Default)]
 pub struct Advertiser {
-    /// What is configured; without it nothing is advertised.
+    /// The configuration; none disables advertisements.
     pub config: Option<RouterAdvertisements>,
     /// Its prefixes, in the order in which they came.
     pub prefixes: Vec<AdvertisedPrefix>,
-    /// As what hosts know us; none while we are no router to them.
+    /// The configuration that hosts were told last; none while we are no router to them.
     pub told: Option<RouterAdvertisements>,
     /// When all are told next.
     pub next: Option<Time>,
@@ -32,7 +32,7 @@ pub struct Advertiser {
     pub sent: u32,
     /// Solicitations that were heard.
     pub solicited: u32,
-    /// Those of them that came too soon after another.
+    /// Solicitations among them that came too soon after another one.
     pub dropped: u32,
     /// How many more are sent faster.
     pub(crate) initial: u8,
@@ -63,7 +63,7 @@ impl Advertisers {
         let (all, due, sooner) = (BTreeMap::new(), BTreeSet::new(), Signal::new());
         Advertisers { all, due, sooner, node, advertising, draws: 0 }
     }
-    /// What is known of an interface.
+    /// State of an interface.
     pub fn get(&self, id: InterfaceId) -> Option<&Advertiser> {
         self.all.get(&id)
     }
@@ -92,11 +92,11 @@ impl Advertisers {
             self.sooner.notify();
         }
     }
-    /// What is due first, and when.
+    /// The first interface whose advertisement is due, and when.
     pub(crate) fn first(&self) -> Option<(Time, InterfaceId)> {
         self.due.first().copied()
     }
-    /// Tells workers who advertises.
+    /// Publishes the advertising interfaces.
     pub(crate) fn publish(&mut self) {
         let last = self.all.keys().next_back().map_or(0, |last| last.index() + 1);
         let mut advertising = vec![false; last];

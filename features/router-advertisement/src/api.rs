@@ -29,7 +29,8 @@ pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "rd_cp", (1, 0, 1), host::add_autoconfiguration);
 }
 
-/// Let an interface advertise itself as a router. What is zero stays as it is; what is not, is set, or with `is_no` set back.
+/// Configures the router advertisements of an interface. A zero field stays unchanged; others are set, or with
+/// `is_no` reset.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct SwInterfaceIp6ndRaConfig {
@@ -49,7 +50,7 @@ struct SwInterfaceIp6ndRaConfig {
     initial_interval: u32,
 }
 
-/// Have an interface advertise a prefix, or change what it says of it, or delete it.
+/// Adds, changes or deletes a prefix that an interface advertises.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct SwInterfaceIp6ndRaPrefix {
@@ -79,14 +80,14 @@ struct Ip6ndRaPrefix {
     no_advertise: bool,
 }
 
-/// What do interfaces that speak IPv6 advertise: this one, or all?
+/// Dumps the router advertisement settings of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SwInterfaceIp6ndRaDetails)]
 struct SwInterfaceIp6ndRaDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// What an interface advertises, how many seconds ago it did, and how often.
+/// Describes the router advertisements of one interface: settings, prefixes, counters, and times in seconds.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct SwInterfaceIp6ndRaDetails {

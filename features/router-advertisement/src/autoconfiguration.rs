@@ -6,16 +6,16 @@ use quiver_interface::InterfaceName;
 use crate::config::on_link;
 use crate::discovery;
 
-/// An interface that makes itself addresses of the prefixes that routers on its link advertise (RFC 4862, 5.5). What it
-/// learns is no configuration: it ends with its lifetime.
+/// Stateless address autoconfiguration of an interface (RFC 4862, 5.5). Learned addresses are not configuration, and
+/// end with their lifetime.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "address-autoconfigurations")]
 pub struct AddressAutoconfiguration {
-    /// The interface, which speaks IPv6.
+    /// Name of the interface, on which IPv6 is enabled.
     #[key]
     #[follows("interface-ip6-tables")]
     pub interface: InterfaceName,
-    /// Whether its routers are default routers, too.
+    /// Whether advertising routers also become default routers.
     #[default(false)]
     pub default_route: bool,
 }

@@ -1,4 +1,4 @@
-//! What becomes of changes of what is configured.
+//! Applies configuration changes.
 
 use quiver_control::{Change, Control, ObjectError};
 

@@ -19,28 +19,32 @@ pub(crate) fn register(control: &Control) {
                | ra-suppress-link-layer | ra-send-unicast | ra-cease | ra-lifetime <lifetime:u32> \
                | ra-initial <initial-count:u32> <initial-interval:u32> \
                | ra-interval <max-interval:u32> [<min-interval:u32>]}";
-    let set = Command::new(set, "Have an interface advertise itself as a router, or change what it says.", set_router);
+    let set = Command::new(set, "Enable router advertisements on an interface, or change their fields.", set_router);
     let set = set.arguments_of::<crate::RouterAdvertisements>();
-    let set = set.argument("no", "set back what is named").argument("ra-suppress", "advertise nothing");
-    let set = set.argument("ra-suppress-link-layer", "do not tell the interface's MAC address");
-    let set = set.argument("ra-cease", "advertise nothing any more");
+    let set = set.argument("no", "reset the given fields").argument("ra-suppress", "send no advertisements");
+    let set = set.argument("ra-suppress-link-layer", "omit the interface's MAC address");
+    let set = set.argument("ra-cease", "stop sending advertisements");
     control.commands().add(set);
     let prefix = "ip6 nd <interface> [no] prefix <prefix:ip6-address> [default | infinite | <valid:u32> <preferred:u32>] \
                   {no-advertise | off-link | no-autoconfig | no-onlink}";
-    let prefix = Command::new(prefix, "Have an interface advertise a prefix, or delete it.", set_prefix);
+    let prefix =
+        Command::new(prefix, "Add a prefix to the router advertisements of an interface, or delete it.", set_prefix);
     let prefix = prefix.arguments_of::<AdvertisedPrefix>().argument("no", "delete the prefix");
-    let prefix = prefix.argument("default", "with lifetimes of 30 and 7 days");
-    let prefix = prefix.argument("infinite", "with lifetimes without an end");
-    let prefix = prefix.argument("no-advertise", "do not tell it now").argument("off-link", "it is not on the link");
-    let prefix = prefix.argument("no-onlink", "it is not on the link");
-    control.commands().add(prefix.argument("no-autoconfig", "hosts make themselves no addresses of it"));
-    let show = Command::new("show ip6 ra [<interface>]", "Show what interfaces advertise as routers.", show);
+    let prefix = prefix.argument("default", "valid for 30 days, preferred for 7");
+    let prefix = prefix.argument("infinite", "infinite lifetimes");
+    let prefix = prefix
+        .argument("no-advertise", "keep the prefix without advertising it")
+        .argument("off-link", "the prefix is not on the link");
+    let prefix = prefix.argument("no-onlink", "the prefix is not on the link");
+    control.commands().add(prefix.argument("no-autoconfig", "hosts derive no addresses from it"));
+    let show = Command::new("show ip6 ra [<interface>]", "Show the router advertisements of interfaces.", show);
     control.commands().add(show);
     let learn = "ip6 nd address autoconfig <interface> [default-route | disable]";
-    let help = "Have an interface make itself addresses of the prefixes that routers advertise.";
+    let help = "Enable or disable stateless address autoconfiguration on an interface.";
     let learn = Command::new(learn, help, set_learning).arguments_of::<AddressAutoconfiguration>();
-    control.commands().add(learn.argument("disable", "forget them, and learn no more"));
-    let show = Command::new("show ip6 routers", "Show what was learned of routers.", show_routers);
+    control.commands().add(learn.argument("disable", "delete learned addresses, and learn no more"));
+    let show =
+        Command::new("show ip6 routers", "Show routers and prefixes learned from router advertisements.", show_routers);
     control.commands().add(show);
 }
 

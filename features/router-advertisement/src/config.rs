@@ -1,4 +1,4 @@
-//! What is configured of router advertisements.
+//! Configuration of router advertisements.
 
 use quiver_control::{Control, Object, ObjectError};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces, LOCAL};
@@ -14,96 +14,95 @@ pub const PREFERRED: u32 = 604_800;
 /// A lifetime without an end (RFC 4861, 4.6.2).
 pub const INFINITE: u32 = u32::MAX;
 
-/// An interface that tells the hosts on its link of itself, as their router (RFC 4861, 6.2.1). Times are in seconds.
+/// Router advertisements of an interface (RFC 4861, 6.2.1). Times are in seconds.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "router-advertisements")]
 pub struct RouterAdvertisements {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Whether nothing is sent; what is said here holds when that ends.
+    /// Whether no advertisement is sent. Other fields apply once it ends.
     #[default(false)]
     pub suppress: bool,
-    /// Whether hosts get addresses by DHCPv6.
+    /// Managed flag: hosts get addresses by DHCPv6.
     #[default(false)]
     pub managed: bool,
-    /// Whether hosts get anything else by DHCPv6.
+    /// Other flag: hosts get further settings by DHCPv6.
     #[default(false)]
     pub other: bool,
-    /// The longest time between two advertisements to all: 4 to 1800.
+    /// Longest interval between multicast advertisements, 4 to 1800.
     #[default(200)]
     pub max_interval: u16,
-    /// The shortest one: 3 to three quarters of the longest.
+    /// Shortest interval between them, 3 to three quarters of `max-interval`.
     #[default(150)]
     pub min_interval: u16,
-    /// For how long hosts may use us as their default router: more than the longest interval and at most 9000, or 0 if
-    /// they may not.
+    /// Router lifetime: above `max-interval`, at most 9000; 0 if this is no default router.
     #[default(600)]
     pub lifetime: u16,
-    /// The hop limit that hosts are to use; 0 says nothing.
+    /// Hop limit for hosts; 0 leaves it unspecified.
     #[default(64)]
     pub hop_limit: u8,
-    /// How many advertisements are sent faster in the beginning: at most 3.
+    /// Number of initial advertisements at shorter intervals, at most 3.
     #[default(3)]
     pub initial_count: u8,
-    /// The longest time between these: 1 to 16.
+    /// Longest interval between initial advertisements, 1 to 16.
     #[default(16)]
     pub initial_interval: u8,
-    /// Whether a host that asks is answered alone, not all with it.
+    /// Whether solicitations are answered by unicast instead of multicast.
     #[default(false)]
     pub send_unicast: bool,
-    /// Whether the interface's MAC address is told.
+    /// Whether advertisements carry the interface's MAC address.
     #[default(true)]
     pub source_link_layer: bool,
 }
 
-/// A prefix of which an interface tells the hosts on its link, and for how many seconds it is good for what.
+/// Prefix in the router advertisements of an interface. Lifetimes are in seconds.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "advertised-prefixes")]
 pub struct AdvertisedPrefix {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The prefix; bits behind its length are sent as they are given here.
+    /// Prefix with its length; the bits after the length are sent as given.
     #[key]
     pub prefix: InterfaceAddress<V6>,
-    /// Whether its addresses are on the link.
+    /// On-link flag: the prefix is on the link.
     #[default(true)]
     pub on_link: bool,
-    /// Whether hosts may make themselves addresses of it (RFC 4862).
+    /// Autonomous flag: hosts may derive addresses from it (RFC 4862).
     #[default(true)]
     pub autonomous: bool,
-    /// For how long that holds; 4294967295 is for ever.
+    /// Valid lifetime; 4294967295 is infinite.
     #[default(VALID)]
     pub valid: u32,
-    /// For how long such addresses are preferred to others; not longer.
+    /// Preferred lifetime, at most the valid one.
     #[default(PREFERRED)]
     pub preferred: u32,
-    /// Whether it is told at all.
+    /// Whether the prefix is advertised at all.
     #[default(true)]
     pub advertise: bool,
 }
 
-/// What holds of advertisements whatever else is configured (RFC 4861, 6.2.1).
+/// Checks the fields of advertisements that need no other object (RFC 4861, 6.2.1).
 pub(crate) fn check(config: &RouterAdvertisements) -> Result<(), ObjectError> {
     let RouterAdvertisements { max_interval: max, min_interval: min, lifetime, .. } = *config;
     let wrong = |field, what: String, remedy| Err(ObjectError::field(field, what).remedy(remedy));
     if !(4..=1800).contains(&max) {
-        return wrong("max-interval", format!("{max} seconds are too few, or too many"), "give 4 to 1800");
+        return wrong("max-interval", format!("{max} s is out of range"), "give 4 to 1800");
     }
     if min < 3 || 4 * u32::from(min) > 3 * u32::from(max) {
-        let what = format!("{min} seconds are too few, or too many beside the longest interval's {max}");
+        let what = format!("{min} s is out of range for a max-interval of {max} s");
         return wrong("min-interval", what, "give 3 to three quarters of max-interval");
     }
     if lifetime != 0 && (lifetime <= max || lifetime > 9000) {
-        let what = format!("{lifetime} seconds are too few beside the longest interval's {max}, or too many");
+        let what = format!("{lifetime} s is out of range for a max-interval of {max} s");
         return wrong("lifetime", what, "give more than max-interval and at most 9000, or 0");
     }
     if config.initial_count > 3 {
         return wrong("initial-count", format!("{} are too many", config.initial_count), "give 0 to 3");
     }
     if !(1..=16).contains(&config.initial_interval) {
-        let what = format!("{} seconds are too few, or too many", config.initial_interval);
+        let what = format!("{} s is out of range", config.initial_interval);
         return wrong("initial-interval", what, "give 1 to 16");
     }
     Ok(())

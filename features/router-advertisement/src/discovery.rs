@@ -1,12 +1,13 @@
-//! What we learn of the routers on a link as a host (RFC 4861, 6.3; RFC 4862, 5.5): addresses, default routes.
+//! Router discovery as a host (RFC 4861, 6.3; RFC 4862, 5.5): learns addresses and default routes from the routers on a
+//! link.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use quiver_control::{Control, Time};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use quiver_ip::addresses::change_address;
 use quiver_ip::fib::{Path, Source, TableId, Target};
-use quiver_ip::room::change_address;
 use quiver_ip::{Family, Ip6, say_mtu};
 use quiver_neighbor::{Timers, hear_timers};
 use quiver_wire::nd::PrefixOption;
@@ -19,9 +20,10 @@ use crate::message::{AUTONOMOUS, ON_LINK};
 use crate::routers::{PATIENT, Routers, Solicitor};
 use crate::solicit;
 
-/// Addresses, and routers, that an interface learns at most: whoever floods the link must not fill the tables.
+/// Largest number of addresses, and of routers, that an interface learns, so that a flood on the link does not fill the
+/// tables.
 const LEARNED_MAX: usize = 16;
-/// What is left of an address's life is not made shorter than this by somebody's word (RFC 4862, 5.5.3 (e)).
+/// An advertisement does not shorten the remaining lifetime of an address below this (RFC 4862, 5.5.3 (e)).
 const TWO_HOURS: Duration = Duration::from_secs(2 * 3600);
 
 pub(crate) fn register(control: &Control) {
@@ -47,7 +49,7 @@ fn begin_anew(control: &Control, id: InterfaceId) {
     }
 }
 
-/// Has an interface learn from the routers on its link.
+/// Makes an interface learn from the routers on its link.
 pub(crate) fn learn_from(control: &Control, id: InterfaceId, default_route: bool) {
     let mut room = control.room_mut::<Routers>();
     let own = room.all.entry(id).or_default();
@@ -61,7 +63,7 @@ pub(crate) fn learn_from(control: &Control, id: InterfaceId, default_route: bool
     begin_anew(control, id);
 }
 
-/// Has an interface forget what it learned, and learn no more.
+/// Deletes the learned state of an interface, which learns no more.
 pub(crate) fn forget(control: &Control, id: InterfaceId) {
     let mut room = control.room_mut::<Routers>();
     let gone = room.all.remove(&id).unwrap_or_default();
@@ -85,7 +87,7 @@ fn change(control: &Control, id: InterfaceId, address: InterfaceAddress<V6>, add
     }
 }
 
-/// Has the table of an interface lead to the default routers that there are.
+/// Updates the default route of an interface's table to the known default routers.
 fn route(control: &Control, id: InterfaceId) {
     let (room, mut ip) = (control.room::<Routers>(), control.room_mut::<Ip6>());
     let table: TableId = ip.table_of(id);
@@ -99,7 +101,7 @@ fn route(control: &Control, id: InterfaceId) {
     }
 }
 
-/// A router has said what there is on a link.
+/// Handles a router advertisement.
 pub(crate) fn hear(control: &Control, id: InterfaceId, heard: &Advertisement) {
     let listeners = control.room::<Routers>().listeners.clone();
     listeners.iter().for_each(|listeners| listeners.tell(id, heard));
@@ -118,7 +120,7 @@ pub(crate) fn hear(control: &Control, id: InterfaceId, heard: &Advertisement) {
     control.room::<Routers>().sooner.notify();
 }
 
-/// RFC 4861, 6.3.4: what it does not say stays as it was said last.
+/// Learns the link's parameters; unspecified ones keep their last value (RFC 4861, 6.3.4).
 fn learn_link(control: &Control, id: InterfaceId, heard: &Advertisement) {
     let most = control.room::<Interfaces>().get(id).map_or(0, |interface| interface.mtu_of(6));
     let mut room = control.room_mut::<Routers>();
@@ -200,8 +202,8 @@ fn deprecate(control: &Control, id: InterfaceId, now: Time) {
     own.preferred.retain(|_, until| !is_over(*until));
 }
 
-/// How long an address is valid that has so much left, after somebody said another time; none is for ever. Whoever wants to
-/// take it away by a lie must wait for two hours (RFC 4862, 5.5.3 (e)).
+/// Valid lifetime of an address after an advertisement, from the remaining one; none is infinite. A forged
+/// advertisement can shorten it to two hours only (RFC 4862, 5.5.3 (e)).
 fn renewed(left: Option<Duration>, said: Option<Duration>) -> Option<Duration> {
     match (left, said) {
         (_, None) => None,
@@ -238,7 +240,7 @@ async fn discover(control: Control) {
     }
 }
 
-/// Asks where that is due, and lets go of what has come to its end.
+/// Sends solicitations that are due, and deletes expired entries.
 fn do_due(control: &Control, now: Time) {
     let room = control.room::<Routers>();
     let due = |(id, solicitor): (&InterfaceId, &Solicitor)| (solicitor.next <= now).then_some(*id);

@@ -16,7 +16,7 @@ arcs! {
     /// Where packets go from here.
     pub enum Next {
         Heard => done "heard",
-        /// What control sends.
+        /// Messages that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
         /// It has come from another link.
@@ -34,12 +34,12 @@ arcs! {
     }
 }
 
-/// Whose advertisements control wants to hear.
+/// The advertisements that control wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listening {
-    /// Everybody's.
+    /// All advertisements.
     pub all: bool,
-    /// Those on interfaces that learn of them, by number.
+    /// Advertisements on interfaces that learn from them, by number.
     pub interfaces: Vec<bool>,
 }
 
@@ -52,14 +52,14 @@ pub struct Solicitation {
     pub mac: Option<MacAddress>,
 }
 
-/// A router says what there is on a link.
+/// A router advertisement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertisement {
     /// The router's address on the link.
     pub router: Ipv6Addr,
-    /// What it says of itself.
+    /// Its header.
     pub header: RouterAdvertisement,
-    /// What it says of prefixes.
+    /// Its prefix options.
     pub prefixes: Vec<PrefixOption>,
     /// Bytes of a packet that the link takes, if it says so.
     pub mtu: Option<u32>,
@@ -74,14 +74,14 @@ pub enum Message {
     Advertisement(Advertisement),
 }
 
-/// What control hears.
+/// A message that a node passes to control.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
     pub generation: u32,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
@@ -91,11 +91,11 @@ pub struct RouterInput {
     pub ingress: Snapshot<Ingress<V6>>,
     /// Which interfaces advertise, by number.
     pub advertising: Snapshot<Vec<bool>>,
-    /// Whose advertisements are wanted.
+    /// The advertisements that are wanted.
     pub listening: Snapshot<Listening>,
     /// Tells interfaces of one number apart.
     pub generations: Generations,
-    /// To control.
+    /// Queue to control.
     pub heard: Outbox<Heard>,
 }
 

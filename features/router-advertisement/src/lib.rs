@@ -1,4 +1,4 @@
-//! Router advertisements (RFC 4861, 6): what routers tell the hosts on a link of themselves and of the link's prefixes.
+//! Router advertisements (RFC 4861, 6): routers announce themselves and the link's prefixes to hosts.
 //!
 //! - [`input`]: the node `router-input`, which checks what is heard; [`message`]: what is sent.
 //! - [`config`]: the objects of kinds `router-advertisements` and `advertised-prefixes`; `changes`: what becomes
@@ -39,7 +39,7 @@ use advertiser::Advertisers;
 use input::{Listening, Next, RouterInput};
 use routers::Routers;
 
-/// The node that checks what is heard.
+/// The node that checks received messages.
 const NODE: &str = "router-input";
 /// Messages that may wait for control; more are lost, by name.
 const MESSAGES: usize = 256;

@@ -1,4 +1,4 @@
-//! How an interface speaks on its link: by which address, and what its times are drawn by.
+//! Sending on an interface's link: the source address, and the seed of random delays.
 
 use std::net::Ipv6Addr;
 
@@ -27,7 +27,7 @@ pub(crate) fn asker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Add
     Some((link, ip.usable_link_local(id).unwrap_or(Ipv6Addr::UNSPECIFIED)))
 }
 
-/// What an interface's times are drawn by.
+/// Seed of an interface's random delays.
 pub(crate) fn seed(control: &Control, id: InterfaceId) -> u64 {
     let mac = control.room::<Ip6>().fib.adjacencies.link(id).map_or([0; 6], |link| link.mac);
     mac.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))

@@ -60,7 +60,7 @@ pub fn advertisement(
     packet(source, to, &[message.as_bytes(), &options].concat())
 }
 
-/// A solicitation of an interface, from `source`; without an address of its own it does not say who it is (RFC 4861, 4.1).
+/// A router solicitation from `source`; without an address it has no source link-layer option (RFC 4861, 4.1).
 pub fn solicitation(link: &Link, source: Ipv6Addr) -> Vec<u8> {
     let option = LinkLayerOption::new(option::SOURCE_LINK_LAYER, MacAddress(link.mac));
     let option = if source.is_unspecified() { &[] } else { option.as_bytes() };

@@ -1,4 +1,4 @@
-//! What is known of the routers on a link, and the interfaces that ask for them.
+//! Routers known on each link, and the interfaces that solicit them.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -41,17 +41,17 @@ pub(crate) struct Solicitor {
     pub since: Time,
 }
 
-/// What an interface has learned.
+/// State that an interface has learned.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
     /// Whether its routers are default routers.
     pub default_route: bool,
     /// Its addresses, and until when they are valid, if not for ever.
     pub addresses: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
-    /// Until when they are preferred, if not for ever: nothing new begins with an address whose time is over while there is
-    /// another (RFC 4862, 5.5.4).
+    /// End of their preferred lifetimes, if finite: no new flow uses a deprecated address while there is another one
+    /// (RFC 4862, 5.5.4).
     pub preferred: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
-    /// What routers say of neighbours, and what the link takes.
+    /// Neighbor timers, and the link's MTU, from advertisements.
     pub timers: Timers,
     /// See above.
     pub mtu: Option<u16>,
@@ -75,14 +75,14 @@ impl Routers {
         let (all, solicitors) = (BTreeMap::new(), BTreeMap::new());
         Routers { all, solicitors, sooner: Signal::new(), listening, listeners: None }
     }
-    /// What interfaces have learned, of those that learn.
+    /// Learned state of each interface that learns.
     pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Learned)> {
         self.all.iter()
     }
     pub(crate) fn listening(&self) -> Snapshot<Listening> {
         self.listening.snapshot()
     }
-    /// Tells workers whose advertisements are wanted.
+    /// Publishes whose advertisements are wanted.
     pub(crate) fn publish(&mut self) {
         let ids = || self.all.keys().chain(self.solicitors.keys());
         let mut interfaces = vec![false; ids().map(|id| id.index() + 1).max().unwrap_or(0)];

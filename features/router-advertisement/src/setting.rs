@@ -1,4 +1,4 @@
-//! Changes as VPP's clients and its command say them: what is not named stays as it is.
+//! Changes by VPP's messages and command: unnamed parameters stay as they are.
 
 use quiver_control::{Control, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
@@ -6,12 +6,12 @@ use quiver_interface::{InterfaceName, Interfaces};
 use crate::config::{INFINITE, PREFERRED, RouterAdvertisements, VALID};
 use crate::keeper;
 
-/// A change of what an interface advertises. Zeros name nothing.
+/// A change of an interface's advertisements. Zeros name nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// Whether what is named gets the value that it had in the beginning.
+    /// Whether named parameters return to their defaults.
     pub no: bool,
-    /// Nothing is to be sent. Without it advertisements begin, whatever else is named.
+    /// Suppresses advertisements. Without it they begin, whatever else is named.
     pub suppress: bool,
     /// See [`RouterAdvertisements::managed`].
     pub managed: bool,
@@ -69,11 +69,11 @@ fn set<T>(field: &mut T, named: Option<T>, first: T, no: bool) {
 
 /// A number that is named, in the size of its field.
 fn small<T: TryFrom<u32>>(field: &str, number: u32) -> Result<Option<T>, ObjectError> {
-    let wrong = |_| ObjectError::field(field, format!("{number} is too much"));
+    let wrong = |_| ObjectError::field(field, format!("{number} is out of range"));
     if number == 0 { Ok(None) } else { T::try_from(number).map(Some).map_err(wrong) }
 }
 
-/// Has an interface advertise as in the beginning, even if nothing has changed.
+/// Restarts the advertisements of an interface from the initial phase, even if nothing has changed.
 pub(crate) fn restart(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError> {
     let id = control.room::<Interfaces>().id_of(&interface.0)?;
     keeper::restart(control, id);

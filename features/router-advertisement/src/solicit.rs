@@ -9,7 +9,7 @@ use crate::link::{asker, seed, transmit};
 use crate::message;
 use crate::routers::{Pace, Routers, Solicitor};
 
-/// Has an interface ask for routers from now on.
+/// Begins to solicit routers on an interface.
 pub(crate) fn begin(control: &Control, id: InterfaceId, pace: Pace) {
     let now = control.now();
     let solicitor = Solicitor { pace, next: now, wait: pace.first, sent: 0, since: now };

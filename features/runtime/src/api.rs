@@ -37,14 +37,17 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Run commands; several stand on lines of their own.
+/// Bytes of an answer to `cli_inband` at most. A longer one would be made and kept as a whole before its first byte goes out.
+const CLI_ANSWER_MAX: usize = 4 << 20;
+
+/// Runs CLI commands, one per line.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = CliInbandReply)]
 struct CliInband {
     cmd: String,
 }
 
-/// What the commands say, and the error of the one that failed.
+/// Output of the commands, and the error of the one that failed.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct CliInbandReply {
@@ -52,16 +55,16 @@ struct CliInbandReply {
 }
 
 async fn cli_inband(control: Control, request: CliInband) -> Result<(Retval, CliInbandReply), Refusal> {
-    let (reply, result) = control.commands().run_script(&control, &request.cmd).await;
+    let (reply, result) = control.commands().run_script_within(&control, &request.cmd, CLI_ANSWER_MAX).await;
     Ok((if result.is_ok() { Retval::DONE } else { Retval::UNSPECIFIED }, CliInbandReply { reply }))
 }
 
-/// Which threads are there?
+/// Asks for the threads of the daemon.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ShowThreadsReply)]
 struct ShowThreads;
 
-/// These threads.
+/// Threads with their names, process ids and CPU cores.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ShowThreadsReply {
@@ -102,14 +105,14 @@ fn show_threads(control: &Control, _: ShowThreads) -> Result<ShowThreadsReply, R
     Ok(ShowThreadsReply { thread_data: (0..=dataplane.settings().workers).map(thread).collect() })
 }
 
-/// What is the number of this node of the graph?
+/// Asks for the index of a graph node.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetNodeIndexReply)]
 struct GetNodeIndex {
     node_name: Text<64>,
 }
 
-/// This number.
+/// Index of the graph node.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct GetNodeIndexReply {
@@ -125,7 +128,7 @@ fn find(dataplane: &Dataplane, name: &Text<64>) -> Result<quiver_engine::NodeId,
     dataplane.graph().find(name.as_str()).map_err(|error| Refusal::new(Retval::NO_SUCH_NODE, error.to_string()))
 }
 
-/// Give a node an arc to another node, if it has none. What a node can do with an arc is for its room to say, so this finds those that there are.
+/// Looks up the arc from one node to another. It creates none: a node's arcs are fixed by its room.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = AddNodeNextReply)]
 struct AddNodeNext {
@@ -133,14 +136,14 @@ struct AddNodeNext {
     next_name: Text<64>,
 }
 
-/// The number of the arc.
+/// Index of the arc.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct AddNodeNextReply {
     next_index: u32,
 }
 
-/// What is the number of the arc from a node to another one?
+/// Looks up the arc from one node to another.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetNextIndexReply)]
 struct GetNextIndex {
@@ -148,7 +151,7 @@ struct GetNextIndex {
     next_name: Text<64>,
 }
 
-/// This number.
+/// Index of the arc.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct GetNextIndexReply {
@@ -177,14 +180,14 @@ fn arc(control: &Control, from: &Text<64>, to: &Text<64>) -> Result<u32, Refusal
     })
 }
 
-/// Does the number 1.0 arrive as such?
+/// Checks the byte order of floating-point numbers: `f64_one` must arrive as 1.0.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetF64EndianValueReply)]
 struct GetF64EndianValue {
     f64_one: f64,
 }
 
-/// Whether it did.
+/// Whether 1.0 arrived as such, and 1.0 in return.
 #[derive(Message, Clone, Debug, Default)]
 #[message(details)]
 struct GetF64EndianValueReply {
@@ -199,14 +202,14 @@ fn get_f64_endian_value(_: &Control, request: GetF64EndianValue) -> Result<GetF6
     Err(Refusal::new(Retval::API_ENDIAN_FAILED, format!("f64_one: {} has arrived in place of 1", request.f64_one)))
 }
 
-/// What is one more than this number?
+/// Asks for `f64_value` plus 1.0.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = GetF64IncrementByOneReply)]
 struct GetF64IncrementByOne {
     f64_value: f64,
 }
 
-/// This one.
+/// The number plus 1.0.
 #[derive(Message, Clone, Debug, Default)]
 #[message(details)]
 struct GetF64IncrementByOneReply {
@@ -218,7 +221,7 @@ fn get_f64_increment_by_one(_: &Control, request: GetF64IncrementByOne) -> Resul
     Ok(GetF64IncrementByOneReply { retval: 0, f64_value: request.f64_value + 1.0 })
 }
 
-/// What was logged since a moment, in seconds since 1970.
+/// Dumps log entries since a time in seconds since 1970.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = LogDetails)]
 struct LogDump {
@@ -261,7 +264,7 @@ impl From<Severity> for LogLevel {
     }
 }
 
-/// A line of the log.
+/// Describes one log entry: its time, severity, class and text.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct LogDetails {
@@ -282,12 +285,12 @@ fn log_dump(control: &Control, request: LogDump) -> Vec<LogDetails> {
     runtime.log.lines().iter().map(details).filter(|line| line.timestamp.0 >= request.start_timestamp.0).collect()
 }
 
-/// Which program is this, and in which version?
+/// Asks for the program's name and version.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ShowVersionReply)]
 struct ShowVersion;
 
-/// This one.
+/// Program name, version, and date and folder of the build.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ShowVersionReply {
@@ -302,12 +305,12 @@ fn version() -> ShowVersionReply {
     ShowVersionReply { program, version, ..ShowVersionReply::default() }
 }
 
-/// What time is it?
+/// Asks for the system time.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ShowVpeSystemTimeReply)]
 struct ShowVpeSystemTime;
 
-/// This, in seconds since 1970.
+/// System time in seconds since 1970.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct ShowVpeSystemTimeReply {

@@ -11,9 +11,13 @@ use quiver_engine::{Dataplane, NodeId};
 use crate::Runtime;
 
 pub(crate) fn register(control: &Control) {
-    let show = Command::new("show runtime [max]", "Show what each node did: calls, packets, clocks.", show_runtime);
-    control.commands().add(show.argument("max", "also nodes that were never called"));
-    control.commands().add(Command::new("clear runtime", "Count calls, packets and clocks from zero.", clear_runtime));
+    let show = Command::new("show runtime [max]", "Show calls, packets and clocks of each node.", show_runtime);
+    control.commands().add(show.argument("max", "include nodes without calls"));
+    control.commands().add(Command::new(
+        "clear runtime",
+        "Clear the runtime counters: calls, packets and clocks.",
+        clear_runtime,
+    ));
 }
 
 /// Calls, packets and clocks.

@@ -6,6 +6,7 @@ use crate::Runtime;
 use crate::capture_format::Format;
 use crate::files::{CaptureFile, CaptureFiles};
 use quiver_control::Control;
+use quiver_control::files::{FileError, Reach};
 use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, CaptureId, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
@@ -66,6 +67,8 @@ struct Running {
     inbox: Inbox<Captured>,
     format: Format<Unwritten>,
     unwritten: Unwritten,
+    /// Which files its author may have written.
+    reach: Reach,
     /// The file, from its first packet on.
     file: Option<Rc<dyn CaptureFile>>,
     /// Packets in the file and in `unwritten`.
@@ -94,7 +97,7 @@ pub(crate) struct Wanted {
     pub points: Vec<Point>,
     /// The interface, if it is to be only one.
     pub interface: Option<u32>,
-    /// The file; a bare name is one in /tmp, as in VPP, and without a name it is called after the points.
+    /// The file; a bare name is one in the folder of captures, and without a name it is called after the points.
     pub file: Option<String>,
     /// The reason for which packets were dropped, if it is to be only one: `{node}.{reason}`.
     pub error: Option<String>,
@@ -119,13 +122,8 @@ pub(crate) enum CaptureError {
     #[error("no node drops packets as `{0}`; `show errors verbose` has all reasons, to be written {{node}}.{{reason}}")]
     Reason(String),
     /// The file cannot be made.
-    #[error("{}: {error}", path.display())]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// What the host says.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There is none to be ended.
     #[error("no such capture is running; `pcap {}` starts one", if *.0 { "dispatch trace on" } else { "trace rx" })]
     NotRunning(bool),
@@ -142,9 +140,9 @@ pub(crate) struct Ended {
 /// The words for points.
 pub(crate) const POINTS: [(&str, Point); 3] = [("rx", Point::Rx), ("tx", Point::Tx), ("drop", Point::Drop)];
 
-/// The file that somebody means: a bare name is one in /tmp, as in VPP.
-pub(crate) fn path_of(file: &str) -> PathBuf {
-    if file.contains('/') { PathBuf::from(file) } else { PathBuf::from("/tmp").join(file) }
+/// The file that somebody means: a bare name is one in the folder of captures.
+pub(crate) fn path_of(control: &Control, file: &str) -> PathBuf {
+    if file.contains('/') { PathBuf::from(file) } else { control.room::<Runtime>().files.folder().join(file) }
 }
 
 /// Starts a capture.
@@ -155,11 +153,13 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     }
     let named = || POINTS.iter().filter(|(_, point)| points.contains(point)).map(|(word, _)| *word).collect::<String>();
     let file = file.unwrap_or_else(|| format!("{}.pcap", named()));
-    let path = path_of(&file);
-    let refused = |error: io::Error| CaptureError::File { path: path.clone(), error };
+    let path = path_of(control, &file);
+    let refused = |error: io::Error| CaptureError::from(FileError::refused(&path, error));
     // Clients do not know the folder in which the daemon runs.
     if !path.is_absolute() {
-        return Err(refused(io::Error::other("say a path that begins with `/`, or a name alone for a file in /tmp")));
+        return Err(refused(io::Error::other(
+            "say a path that begins with `/`, or a name alone for a file in the folder of captures",
+        )));
     }
     let unwritten = Unwritten::default();
     let is_dispatch = points.contains(&Point::Node);
@@ -167,7 +167,8 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     if let Some(begun) = control.room::<Runtime>().captures.iter().find(|begun| begun.is_running() && is_other(begun)) {
         return Err(CaptureError::Running(begun.path.clone(), begun.is_dispatch()));
     }
-    control.room::<Runtime>().files.check(&path).map_err(refused)?;
+    let reach = control.files();
+    control.room::<Runtime>().files.check(&reach, &path)?;
     let format = match is_dispatch {
         true => Format::dispatch(unwritten.clone()),
         false => Format::of(&path, unwritten.clone()),
@@ -185,7 +186,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     drop(dataplane);
     // Those that have ended make place for it.
     forget(control, is_other);
-    let running = Running { inbox, format, unwritten, file: None, taken: 0, most, ending: None };
+    let running = Running { inbox, format, unwritten, reach, file: None, taken: 0, most, ending: None };
     let state = State::Running(Box::new(running));
     let begun = Begun { id, points, interface, path: path.clone(), written: 0, lost: 0, state };
     control.room_mut::<Runtime>().captures.push(begun);
@@ -241,9 +242,9 @@ async fn write(control: Control, id: CaptureId) {
             control.room::<Dataplane>().end_capture(id);
         }
         let done = match file {
-            Ok(Some(file)) if !bytes.is_empty() => file.append(bytes).await,
+            Ok(Some(file)) if !bytes.is_empty() => file.append(bytes).await.map_err(|error| error.to_string()),
             Ok(_) => Ok(()),
-            Err(error) => Err(error),
+            Err(error) => Err(error.to_string()),
         };
         let mut runtime = control.room_mut::<Runtime>();
         let Some(begun) = runtime.captures.iter_mut().find(|begun| begun.id == id) else { return };
@@ -251,7 +252,7 @@ async fn write(control: Control, id: CaptureId) {
             Ok(()) => begun.written = taken,
             Err(error) => {
                 control.room::<Dataplane>().end_capture(id);
-                cause = Some(Cause::Failed(error.to_string()));
+                cause = Some(Cause::Failed(error));
             }
         }
         if let Some(cause) = cause {
@@ -289,9 +290,9 @@ fn place_of(path: &Path) -> PathBuf {
 
 impl Running {
     /// The file, which comes into being with the first packet.
-    fn file(&mut self, path: &Path, files: &dyn CaptureFiles) -> io::Result<Option<Rc<dyn CaptureFile>>> {
+    fn file(&mut self, path: &Path, files: &dyn CaptureFiles) -> Result<Option<Rc<dyn CaptureFile>>, FileError> {
         if self.file.is_none() && self.taken > 0 {
-            self.file = Some(files.create(path)?);
+            self.file = Some(files.create(&self.reach, path)?);
         }
         Ok(self.file.clone())
     }

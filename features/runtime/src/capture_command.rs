@@ -17,30 +17,34 @@ pub(crate) fn register(control: &Control) {
     let start = Command::waiting(
         "pcap trace {rx|tx|drop|off|status|filter|error <error:text>|max <packets:u64>|intfc <intfc:text>|file <file:text>|\
          max-bytes-per-pkt <snap:u32>}",
-        "Write copies of packets to a pcap file; `pcap trace off` ends that, of these points and to this file, if some are said.",
+        "Capture packets to a pcap file; `pcap trace off` stops it, at the given points and for the given file only.",
         trace,
     );
-    let start = start.argument("rx", "packets received").argument("tx", "packets about to be sent");
-    let start = start.argument("drop", "packets dropped").argument("packets", "stop after so many (default 1000)");
-    let start = start.argument("intfc", "one interface, or `any`").argument("snap", "bytes kept of each (default 512)");
+    let start = start.argument("rx", "received packets").argument("tx", "packets about to be transmitted");
     let start =
-        start.argument("off", "end it, and say what was written").argument("status", "say what is being captured");
+        start.argument("drop", "dropped packets").argument("packets", "largest number of packets; default 1000");
     let start = start
-        .argument("filter", "what `classify filter pcap` says")
+        .argument("intfc", "one interface, or `any`")
+        .argument("snap", "bytes to keep of each packet; default 512");
+    let start =
+        start.argument("off", "stop, and show the file that was written").argument("status", "show running captures");
+    let start = start
+        .argument("filter", "packets that match `classify filter pcap`")
         .argument("error", "drops of one reason: {node}.{reason}");
-    control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike); a name that ends with .pcapng has node and reason as comments"));
+    control.commands().add(start.argument("file", "file name; default rx.pcap and alike in the capture folder. A name that ends with .pcapng adds node and reason as comments"));
     let start = Command::waiting(
         "pcap dispatch trace {on|off|status|filter|max <packets:u64>|file <file:text>|buffer-trace <node:text> <count:u32>}",
-        "Write packets as each node finds them to a pcap file, which Wireshark reads; `pcap dispatch trace off` ends it.",
+        "Write packets, as each node receives them, to a pcap file for Wireshark; `pcap dispatch trace off` stops it.",
         dispatch,
     );
-    let start = start.argument("on", "start it").argument("packets", "stop after so many records (default 1000)");
     let start =
-        start.argument("off", "end it, and say what was written").argument("status", "say what is being captured");
-    let start = start.argument("filter", "what `classify filter pcap` says");
-    let start = start.argument("node", "trace packets that come to this node, too: `show trace`");
-    let start = start.argument("count", "packets to trace on each worker");
-    control.commands().add(start.argument("file", "where to write (default /tmp/dispatch.pcap)"));
+        start.argument("on", "start the capture").argument("packets", "largest number of records; default 1000");
+    let start =
+        start.argument("off", "stop, and show the file that was written").argument("status", "show running captures");
+    let start = start.argument("filter", "packets that match `classify filter pcap`");
+    let start = start.argument("node", "also trace packets that reach this node: `show trace`");
+    let start = start.argument("count", "packets to trace per worker");
+    control.commands().add(start.argument("file", "file name; default dispatch.pcap in the capture folder"));
     // Whoever has the interface's number next is not the one that was meant.
     watch(control, |control, event| {
         if let InterfaceEvent::Removed(id) = event {
@@ -53,7 +57,8 @@ async fn trace(control: Control, matches: Matches, _: Output) -> Result<Reply, C
     match (matches.has("status"), matches.has("off")) {
         (true, _) => Ok(status(&control)),
         (_, true) => {
-            let (points, path) = (points(&matches), matches.find::<String>("file")?.map(|file| path_of(&file)));
+            let (points, path) =
+                (points(&matches), matches.find::<String>("file")?.map(|file| path_of(&control, &file)));
             let is_meant = |begun: &Begun| path.as_ref().is_none_or(|path| begun.is_to(path));
             let ended = end(&control, |begun| begun.is_at(&points) && is_meant(begun)).await;
             report(ended, false)
@@ -106,7 +111,7 @@ async fn dispatch(control: Control, matches: Matches, _: Output) -> Result<Reply
             let (points, filter) = (vec![Point::Node], matches.has("filter"));
             let wanted = Wanted { points, interface: None, file, error: None, filter, snap: DISPATCH_SNAP, most };
             begin(&control, wanted).map_err(|error| match error {
-                CaptureError::File { .. } => told(error).at(matches.place("file")),
+                CaptureError::File(_) => told(error).at(matches.place("file")),
                 _ => told(error),
             })?;
             if let Some(node) = node {
@@ -134,7 +139,7 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     begin(control, wanted).map_err(|error| {
         let told = CommandError::new(error.to_string());
         match error {
-            CaptureError::File { .. } => told.at(matches.place("file")),
+            CaptureError::File(_) => told.at(matches.place("file")),
             CaptureError::Reason(_) => told.at(matches.place("error")),
             _ => told,
         }

@@ -37,7 +37,7 @@ impl Drop for Timing {
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(Timings::default());
-    let show = "Show the chains of each receive queue: the nodes that its last packets passed together, and the bytes that they read.";
+    let show = "Show the chains of each receive queue: the nodes that its last packets passed, and the header bytes that they read.";
     let show = Command::waiting("show chain [timed]", show, show_chain);
     let timed = "time each stage for a second, instead of all that follow one another";
     control.commands().add(show.argument("timed", timed));

@@ -11,13 +11,13 @@ const TURNS: usize = 8;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
-    commands.add(Command::new("show clock", "Show for how long the daemon runs, and what time it is.", show));
+    commands.add(Command::new("show clock", "Show uptime and system time.", show));
     let adjust = Command::waiting(
         "set clock adjust <seconds:text>",
-        "Let the clock of all that waits go ahead: ages, time-outs, questions that are repeated.",
+        "Advance the clock of all timers: aging, timeouts and retransmissions.",
         adjust,
     );
-    commands.add(adjust.argument("seconds", "by so many seconds, such as 0.5"));
+    commands.add(adjust.argument("seconds", "seconds to advance, such as 0.5"));
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {

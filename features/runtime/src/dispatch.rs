@@ -27,7 +27,7 @@ const FLAGS: [(Flags, &str); 6] = [
     (Flags::TRACED, "traced"),
     (Flags::LOCAL, "local"),
     (Flags::LINK_GROUP, "link-group"),
-    (Flags::NOTED, "noted"),
+    (Flags::METADATA, "metadata"),
 ];
 
 /// The head.

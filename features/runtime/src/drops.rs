@@ -13,13 +13,13 @@ use crate::Runtime;
 pub(crate) fn register(control: &Control) {
     let show = Command::new(
         "show errors [verbose]",
-        "Show the packets of every drop reason, and what else clients look for there.",
+        "Show the packet counters of all drop reasons, and VPP's other error counters.",
         show_errors,
     );
-    control.commands().add(show.argument("verbose", "also reasons without packets"));
-    let show = "Show the packets of every drop reason, as VPP did before reasons had a severity.";
+    control.commands().add(show.argument("verbose", "include reasons without packets"));
+    let show = "Show the packet counters of all drop reasons, without severities.";
     control.commands().add(Command::new("show node counters", show, show_counters));
-    control.commands().add(Command::new("clear errors", "Count drops from zero.", clear_errors));
+    control.commands().add(Command::new("clear errors", "Clear the drop counters.", clear_errors));
 }
 
 /// Packets that took an arc.

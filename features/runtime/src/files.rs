@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use quiver_control::LocalFuture;
+use quiver_control::files::{FileError, Reach};
 
 /// Makes files for captures.
 pub trait CaptureFiles {
-    /// Whether a file can be begun there; none is. What hinders it may come still.
-    fn check(&self, path: &Path) -> io::Result<()>;
+    /// The folder of captures that are given a bare name.
+    fn folder(&self) -> PathBuf;
+    /// Whether a file can be begun there, for somebody of this reach; none is. What hinders it may come still.
+    fn check(&self, reach: &Reach, path: &Path) -> Result<(), FileError>;
     /// Begins a file, in place of the capture of this name if there is one. What is no capture is not touched.
-    fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>>;
+    fn create(&self, reach: &Reach, path: &Path) -> Result<Rc<dyn CaptureFile>, FileError>;
 }
 
 /// A file that grows.
@@ -38,10 +41,13 @@ impl MemoryFiles {
 }
 
 impl CaptureFiles for MemoryFiles {
-    fn check(&self, _: &Path) -> io::Result<()> {
+    fn folder(&self) -> PathBuf {
+        PathBuf::from("/tmp")
+    }
+    fn check(&self, _: &Reach, _: &Path) -> Result<(), FileError> {
         Ok(())
     }
-    fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
+    fn create(&self, _: &Reach, path: &Path) -> Result<Rc<dyn CaptureFile>, FileError> {
         let file = Rc::<MemoryFile>::default();
         self.0.borrow_mut().insert(path.to_owned(), file.clone());
         Ok(file)

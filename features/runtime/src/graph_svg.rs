@@ -25,9 +25,9 @@ const LETTER: usize = 7;
 const RATE: usize = 13;
 
 pub(crate) fn register(control: &Control) {
-    let help = "Draw the nodes that packets pass now, with packets per second on every arc: `quiver show graph svg > graph.svg`.";
+    let help = "Draw the nodes that forward packets now, with packets per second on each arc: `quiver show graph svg > graph.svg`.";
     let show = Command::waiting("show graph svg [seconds <seconds:u32>]", help, show);
-    control.commands().add(show.argument("seconds", "how long packets are counted (default 1)"));
+    control.commands().add(show.argument("seconds", "seconds of counting; default 1"));
 }
 
 /// Where an arc leads in the picture.

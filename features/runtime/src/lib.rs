@@ -13,11 +13,14 @@ mod drops;
 pub mod files;
 mod graph;
 mod graph_svg;
+pub mod health;
 pub mod log;
 pub mod memory;
+mod node;
 mod punt;
 mod tables;
 mod trace;
+mod turns;
 mod version;
 mod workers;
 
@@ -44,7 +47,7 @@ pub struct Runtime {
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,
     /// How memory is looked at.
-    heap: Option<memory::ReadHeap>,
+    memory: Option<memory::ReadMemory>,
 }
 
 /// Registers the room.
@@ -58,7 +61,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         captures: vec![],
         log: log::Log::default(),
         files: Rc::new(MemoryFiles::default()),
-        heap: None,
+        memory: None,
     });
     calls::register(control);
     chain::register(control);
@@ -66,14 +69,17 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     version::register(control);
     memory::register(control);
     workers::register(control);
+    health::register(control);
     graph::register(control);
     graph_svg::register(control);
+    node::register(control);
     trace::register(control);
     capture_command::register(control);
     punt::register(control);
     log::register(control);
     clock::register(control);
     tables::register(control);
+    turns::register(control);
     api::register(control);
     Ok(())
 }
@@ -84,8 +90,8 @@ pub fn capture_to(control: &Control, files: Rc<dyn CaptureFiles>) {
 }
 
 /// Has `show memory` look at memory so from now on.
-pub fn read_memory(control: &Control, read: memory::ReadHeap) {
-    control.room_mut::<Runtime>().heap = Some(read);
+pub fn read_memory(control: &Control, read: memory::ReadMemory) {
+    control.room_mut::<Runtime>().memory = Some(read);
 }
 
 /// Has `show log` show these lines from now on, of which `set` says what is among them.

@@ -113,21 +113,24 @@ impl Log {
 }
 
 pub(crate) fn register(control: &Control) {
-    control.commands().add(Command::new("show log", "Show what was logged lately.", show));
-    control.commands().add(Command::new("clear log", "Forget what was logged.", clear));
+    for word in ["log", "logging"] {
+        let show = Command::new(format!("show {word}"), "Show the log buffer.", show);
+        control.commands().add(show);
+        control.commands().add(Command::new(format!("clear {word}"), "Clear the log buffer.", clear));
+    }
     let test = Command::new(
         "test log (error|warn|notice|info|debug) <class:text> <subclass:text> <words:text>...",
         "Write a line to the log.",
         test,
     );
-    control.commands().add(test.argument("class", "what it is about").argument("words", "what it says"));
+    control.commands().add(test.argument("class", "subject of the line").argument("words", "text of the line"));
     let set = Command::new(
         "set logging class <class:text> level (emerg|alert|crit|err|warn|notice|info|debug|disabled)",
-        "Say from which severity on a class of the log is written.",
+        "Set the lowest severity that a log class writes.",
         set,
     );
-    control.commands().add(set.argument("class", "a room, such as ip, or a part of one, as `show log` calls it"));
-    let help = "Show the classes of the log for which a severity was set.";
+    control.commands().add(set.argument("class", "room, such as ip, or a part of one, as in `show log`"));
+    let help = "Show the severities that were set for log classes.";
     control.commands().add(Command::new("show logging configuration", help, configuration));
 }
 

@@ -1,11 +1,12 @@
-//! `show memory`: what the daemon's allocator has taken from the system, as the host knows it.
+//! `show memory`: what the daemon's allocator has taken from the system, and what the process has mapped, as the host knows it.
 
 use std::fmt::Write;
 use std::rc::Rc;
 
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
-use serde_json::json;
+use quiver_engine::Dataplane;
+use serde_json::{Map, Value, json};
 
 use crate::Runtime;
 
@@ -34,13 +35,34 @@ pub struct Heap {
     pub fast_chunks: u64,
 }
 
-/// How the host looks at it.
-pub type ReadHeap = Rc<dyn Fn() -> std::io::Result<Heap>>;
+/// A part of the process's memory that was mapped at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it begins.
+    pub base: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Access rights, such as `rw-p`.
+    pub access: String,
+    /// The file, or the name that it was given; empty if it has none.
+    pub name: String,
+}
+
+/// Functions of the host that read its memory.
+#[derive(Clone)]
+pub struct ReadMemory {
+    /// Memory of the allocator.
+    pub heap: Rc<dyn Fn() -> std::io::Result<Heap>>,
+    /// All that is mapped.
+    pub map: Rc<dyn Fn() -> std::io::Result<Vec<Mapping>>>,
+}
 
 pub(crate) fn register(control: &Control) {
-    let show = Command::new("show memory [main-heap] [verbose]", "Show the memory of the allocator.", show_memory);
-    let show = show.argument("main-heap", "there is no other").argument("verbose", "also pieces that are free");
-    control.commands().add(show);
+    let show = "show memory {main-heap | stats-segment | api-segment | map | verbose}";
+    let show = Command::new(show, "Show the memory of the allocator, or other memory.", show_memory);
+    let show = show.argument("main-heap", "the only heap").argument("verbose", "include free chunks");
+    let show = show.argument("stats-segment", "the statistics segment").argument("map", "all mappings of the process");
+    control.commands().add(show.argument("api-segment", "always none: clients of the API use sockets"));
 }
 
 /// As VPP writes bytes: in the largest unit of which there is one.
@@ -83,15 +105,62 @@ fn text(heap: &Heap, is_verbose: bool) -> String {
 }
 
 fn show_memory(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let read = control.room::<Runtime>().heap.clone();
-    let read = read.ok_or_else(|| CommandError::new("nobody here knows of the memory: ask a running quiverd"))?;
-    let heap = read().map_err(|error| CommandError::new(format!("the memory cannot be looked at: {error}")))?;
-    let json = json!({
-        "base": heap.base, "size": heap.size, "resident": heap.resident, "page": heap.page, "total": heap.total,
-        "used": heap.used, "free": heap.free, "trimmable": heap.trimmable, "free-chunks": heap.free_chunks,
-        "fast-chunks": heap.fast_chunks,
-    });
-    Ok(Reply::new(text(&heap, matches.has("verbose")), json))
+    let is_alone = !["stats-segment", "api-segment", "map"].into_iter().any(|word| matches.has(word));
+    let (mut text, mut json) = (String::new(), Map::new());
+    if matches.has("main-heap") || is_alone {
+        let heap = (host(control)?.heap)().map_err(unseen)?;
+        text.push_str(&self::text(&heap, matches.has("verbose")));
+        json = of_heap(&heap);
+    }
+    if matches.has("api-segment") {
+        text.push_str("API segment: none, clients of the API meet at sockets\n");
+        json.insert("api-segment".into(), Value::Null);
+    }
+    if matches.has("stats-segment") {
+        let (size, touched) = control.room::<Dataplane>().statistics().size();
+        let [shown, in_memory] = [size, touched].map(|bytes| in_units(bytes, ["K", "M", "G"]));
+        let _ = writeln!(text, "Stats segment\n  size {shown}, in memory {in_memory}");
+        json.insert("stats-segment".into(), json!({"size": size, "in-memory": touched}));
+    }
+    if matches.has("map") {
+        let map = (host(control)?.map)().map_err(unseen)?;
+        let _ = writeln!(text, "{:>18} {:>10}  {:<7} Name", "StartAddr", "Size", "Access");
+        for Mapping { base, size, access, name } in &map {
+            let line = format!("{base:>#18x} {:>10}  {access:<7} {name}", in_units(*size, ["K", "M", "G"]));
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let map = map.iter().map(
+            |Mapping { base, size, access, name }| json!({"base": base, "size": size, "access": access, "name": name}),
+        );
+        json.insert("map".into(), map.collect());
+    }
+    Ok(Reply::new(text, json.into()))
+}
+
+/// How the host looks at memory.
+fn host(control: &Control) -> Result<ReadMemory, CommandError> {
+    let read = control.room::<Runtime>().memory.clone();
+    read.ok_or_else(|| CommandError::new("the memory of the allocator is known to a running quiverd only"))
+}
+
+fn unseen(error: std::io::Error) -> CommandError {
+    CommandError::new(format!("the memory cannot be read: {error}"))
+}
+
+fn of_heap(heap: &Heap) -> Map<String, Value> {
+    let fields = [
+        ("base", heap.base),
+        ("size", heap.size),
+        ("resident", heap.resident),
+        ("page", heap.page),
+        ("total", heap.total),
+        ("used", heap.used),
+        ("free", heap.free),
+        ("trimmable", heap.trimmable),
+        ("free-chunks", heap.free_chunks),
+        ("fast-chunks", heap.fast_chunks),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,11 @@ pub(crate) struct Punts {
 pub(crate) fn register(control: &Control) {
     control.insert_room(Punts::default());
     control.spawn("punt", Events::listen(control.clone(), hear));
-    control.commands().add(Command::new("show punt", "Show packets that nodes sent to control, by reason.", show));
+    control.commands().add(Command::new(
+        "show punt",
+        "Show the counters of packets punted to the control thread, by reason.",
+        show,
+    ));
 }
 
 /// Notes what is waiting. True if more has come.

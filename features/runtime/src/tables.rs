@@ -4,7 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 
 pub(crate) fn register(control: &Control) {
-    let help = "Say where the tables are that VPP keeps as bounded-index hashes.";
+    let help = "Show where Quiver keeps the tables that VPP implements as bounded-index hashes.";
     control.commands().add(Command::new("show bihash", help, show));
 }
 

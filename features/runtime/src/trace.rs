@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 pub(crate) fn register(control: &Control) {
     let add =
-        Command::new("trace add <node:text> <count:u32> [filter]", "Trace the next packets that come to a node.", add);
-    let add = add.argument("filter", "only those that `classify filter trace` says");
+        Command::new("trace add <node:text> <count:u32> [filter]", "Trace the next packets that reach a node.", add);
+    let add = add.argument("filter", "packets that match `classify filter trace`");
     let add = add.argument("node", "a node, usually a driver's such as tap-input");
-    control.commands().add(add.argument("count", "packets on each worker"));
-    let show = Command::waiting("show trace [max <count:u32>]", "Show what the nodes did with traced packets.", show);
+    control.commands().add(add.argument("count", "packets per worker"));
+    let show =
+        Command::waiting("show trace [max <count:u32>]", "Show traced packets and the nodes that they passed.", show);
     control.commands().add(show.argument("count", "packets to show"));
-    control.commands().add(Command::new("clear trace", "Forget traced packets, and trace no more.", clear));
+    control.commands().add(Command::new("clear trace", "Clear traced packets and stop tracing.", clear));
 }
 
 fn add(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -13,8 +13,10 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 pub(crate) fn register(control: &Control) {
-    let show = Command::new("show version [verbose] [cmdline]", "Show the version.", show_version);
-    let show = show.argument("verbose", "also the process, by VPP's headings").argument("cmdline", "the command line");
+    let show = Command::new("show version [verbose] [cmdline]", "Show the version and the build.", show_version);
+    let show = show
+        .argument("verbose", "include process details, in VPP's format")
+        .argument("cmdline", "show the command line");
     control.commands().add(show);
 }
 

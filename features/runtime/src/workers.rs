@@ -5,11 +5,11 @@ use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, T
 use quiver_engine::{Backing, Dataplane, Level, buffer};
 
 pub(crate) fn register(control: &Control) {
-    let show = "Show the workers' threads: what they did, and their receive queues.";
+    let show = "Show the workers' threads, their load and receive queues.";
     control.commands().add(Command::new("show threads", show, show_threads));
-    let show = Command::waiting("show buffers [verbose]", "Show the packet buffers.", show_buffers);
-    control.commands().add(show.argument("verbose", "also their limit, and when none was left"));
-    control.commands().add(Command::new("show cpu", "Show the instruction sets, and which one is used.", show_cpu));
+    let show = Command::waiting("show buffers [verbose]", "Show the packet buffers and their use.", show_buffers);
+    control.commands().add(show.argument("verbose", "include the limit, and when buffers ran out"));
+    control.commands().add(Command::new("show cpu", "Show the CPU's instruction sets, and the one in use.", show_cpu));
 }
 
 fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {

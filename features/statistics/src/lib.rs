@@ -2,24 +2,28 @@
 //! (rates, clocks of nodes, buffers in use) is copied there once in a while, and whenever somebody asks.
 //!
 //! - [`collect`]: how rooms add what they compute; [`refresh`] and [`keep_fresh`] let it be computed.
-//! - `nodes`, `workers`, `memory`: what the engine gives.
+//! - `nodes`, `workers`, `memory`: values of the engine; `turns`: turns of the control thread; `configuration`: pending objects.
 //! - `show`: the command.
-//! - [`metrics`]: the same with labels; [`prometheus`] and [`otlp`] put it into the words of others.
+//! - [`metrics`]: the same with labels; [`prometheus`] and [`otlp`] put it into the words of others. `described`: their help
+//!   texts and units.
 #![forbid(unsafe_code)]
 
+mod configuration;
+mod described;
 mod memory;
 pub mod metrics;
 mod nodes;
 pub mod otlp;
 pub mod prometheus;
 mod show;
+mod turns;
 mod workers;
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use quiver_control::Control;
+use quiver_control::{Control, Pace};
 use quiver_engine::Dataplane;
 use quiver_engine::stats::Segment;
 
@@ -38,7 +42,8 @@ impl Default for Settings {
     }
 }
 
-type Collector = Rc<dyn Fn(&Control)>;
+/// Computes something from a place on that begins as 0, and says where to go on.
+type Collector = Rc<dyn Fn(&Control, usize) -> Option<usize>>;
 
 /// What the room keeps.
 struct Statistics {
@@ -54,8 +59,10 @@ pub fn register(control: &Control) -> Result<(), std::convert::Infallible> {
     let started = control.date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     segment.set_boot_time(started.as_secs());
     control.insert_room(Statistics { segment, collectors: vec![], settings: Settings::default(), beats: Cell::new(0) });
+    configuration::register(control);
     memory::register(control);
     workers::register(control);
+    turns::register(control);
     nodes::register(control);
     show::register(control);
     Ok(())
@@ -78,15 +85,46 @@ pub fn settings(control: &Control) -> Settings {
 
 /// Calls `collector` whenever what is computed is to be computed anew; never, where nobody computes statistics.
 pub fn collect(control: &Control, collector: impl Fn(&Control) + 'static) {
+    collect_in_turns(control, move |control, _| {
+        collector(control);
+        None
+    });
+}
+
+/// The same for what takes long: `collector` computes some of it, from a place on that begins as 0, and says where to go on.
+pub fn collect_in_turns(control: &Control, collector: impl Fn(&Control, usize) -> Option<usize> + 'static) {
     if control.has_room::<Statistics>() {
         control.room_mut::<Statistics>().collectors.push(Rc::new(collector));
     }
 }
 
-/// Computes everything anew.
+/// Computes everything anew, at once.
 pub fn refresh(control: &Control) {
     let collectors = control.room::<Statistics>().collectors.clone();
-    collectors.iter().for_each(|collector| collector(control));
+    for collector in collectors {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = collector(control, from);
+        }
+    }
+    beat(control);
+}
+
+/// The same in turns, between which others have theirs.
+pub async fn refresh_in_turns(control: &Control) {
+    let (collectors, mut pace) = (control.room::<Statistics>().collectors.clone(), Pace::in_turns(control));
+    for collector in collectors {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            pace.step().await;
+            next = collector(control, from);
+        }
+    }
+    beat(control);
+}
+
+/// Tells clients of the segment that what it says is new.
+fn beat(control: &Control) {
     let statistics = control.room::<Statistics>();
     statistics.beats.set(statistics.beats.get() + 1);
     statistics.segment.set_heartbeat(statistics.beats.get());
@@ -95,7 +133,7 @@ pub fn refresh(control: &Control) {
 /// Computes everything anew for ever, as often as the settings say.
 pub async fn keep_fresh(control: Control) {
     loop {
-        refresh(&control);
+        refresh_in_turns(&control).await;
         let pause = settings(&control).update_interval;
         control.sleep(pause).await;
     }

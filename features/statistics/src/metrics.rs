@@ -3,27 +3,23 @@
 //!
 //! Vectors by route and by neighbour are left to the segment: a series for each of a million routes is no use to anybody.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use quiver_control::Control;
+use quiver_engine::KNOWN_AS;
 use quiver_engine::stats::{Counter, Pair, Reading, Segment};
 
-/// What a metric's points are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// They only rise, but for a restart or a `clear`.
-    Counter,
-    /// They rise and fall.
-    Gauge,
-}
+pub use crate::described::Kind;
+use crate::described::{described, unit_of};
 
 /// A metric: a name, and a point for each set of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
     /// Its name, in words with an underscore between: `interface_rx_packets`.
     pub name: String,
-    /// What it says, in words: the segment's entry.
+    /// Help text: one sentence.
     pub help: String,
+    /// Its unit, which is the end of its name.
+    pub unit: Option<&'static str>,
     /// What its points are.
     pub kind: Kind,
     /// Its points.
@@ -52,7 +48,7 @@ const INDEXED: [(&str, By); 6] = [
 #[derive(Clone, Copy)]
 enum By {
     Interface,
-    /// One row of what control knows, which rises and falls; 0 where nobody knows.
+    /// One row of what control knows, which rises and falls.
     InterfaceNow,
     /// The queue is the end of the name.
     QueueAndInterface,
@@ -68,14 +64,35 @@ const DROPS: &str = "/err/";
 const ARCS: &str = "/quiver/arcs";
 const ARC_NAMES: &str = "/quiver/arcs/names";
 
-/// All metrics, computed anew.
-pub fn metrics(control: &Control) -> Vec<Metric> {
-    crate::refresh(control);
-    of(&crate::segment(control))
+/// A copy of an entry's values, so that writers of the segment do not wait while they are formatted.
+enum Copied {
+    Simple(Vec<Vec<u64>>),
+    Combined(Vec<Vec<[u64; 2]>>),
+    Counter(u64),
+    Gauge(u64),
+    None,
 }
 
-/// All metrics of a segment, those of one name together, in the order of the directory.
-fn of(segment: &Segment) -> Vec<Metric> {
+impl Copied {
+    fn of(reading: Reading) -> Copied {
+        let pair = |pair: &Pair| [pair.packets.get(), pair.bytes.get()];
+        match reading {
+            Reading::Scalar(value) => Copied::Counter(value),
+            Reading::Gauge(value) => Copied::Gauge(value),
+            Reading::Simple(rows) => {
+                Copied::Simple(rows.iter().map(|row| row.iter().map(Counter::get).collect()).collect())
+            }
+            Reading::Combined(rows) => {
+                Copied::Combined(rows.iter().map(|row| row.iter().map(pair).collect()).collect())
+            }
+            Reading::Names(_) | Reading::Symlink { .. } => Copied::None,
+        }
+    }
+}
+
+/// All metrics of a segment, those of one name together, in the order of the directory. It may take long where there are many
+/// interfaces: the control thread lets another one do it, after [`refresh_in_turns`](crate::refresh_in_turns).
+pub fn metrics(segment: &Segment) -> Vec<Metric> {
     let mut names: HashMap<String, Vec<Option<String>>> = HashMap::new();
     let mut vectors: HashMap<String, Vec<Vec<u64>>> = HashMap::new();
     let mut links = vec![];
@@ -89,46 +106,51 @@ fn of(segment: &Segment) -> Vec<Metric> {
         }
         _ => {}
     });
+    let linked: HashSet<&str> = links.iter().map(|(_, to, _)| to.as_str()).collect();
     let worker = Workers { first: usize::from(segment.threads().main) };
     let mut gathered = Gathered::default();
-    segment.read(|name, reading| match reading {
-        Reading::Scalar(value) => gathered.add(words(name), name, Kind::Counter, [Point { labels: vec![], value }]),
-        Reading::Gauge(value) => gathered.add(words(name), name, Kind::Gauge, [Point { labels: vec![], value }]),
-        Reading::Simple(rows) => {
-            if links.iter().any(|(_, to, _)| to == name) {
-                let rows = rows.iter().map(|row| row.iter().map(Counter::get).collect()).collect();
-                vectors.insert(name.to_owned(), rows);
+    for entry in segment.names(0, usize::MAX) {
+        let name = &*entry;
+        match segment.read_one(name, Copied::of).unwrap_or(Copied::None) {
+            Copied::Counter(value) => {
+                gathered.add(words(name), name, Kind::Counter, [Point { labels: vec![], value }]);
             }
-            if let Some(family) = Family::of(name, &names) {
-                let (kind, points) = match family.is_now {
-                    true => (Kind::Gauge, family.now(&rows)),
-                    false => (Kind::Counter, worker.points(&family, &rows, Counter::get)),
-                };
-                gathered.add(family.name.clone(), name, kind, points);
+            Copied::Gauge(value) => gathered.add(words(name), name, Kind::Gauge, [Point { labels: vec![], value }]),
+            Copied::Simple(rows) => {
+                if let Some(family) = Family::of(name, &names) {
+                    let (kind, points) = match family.is_now {
+                        true => (Kind::Gauge, family.now(&rows)),
+                        false => (Kind::Counter, worker.points(&family, &rows, |value| *value)),
+                    };
+                    gathered.add(family.name.clone(), name, kind, points);
+                }
+                if linked.contains(name) {
+                    vectors.insert(name.to_owned(), rows);
+                }
             }
+            Copied::Combined(rows) => {
+                if let Some(family) = Family::of(name, &names) {
+                    let packets = worker.points(&family, &rows, |pair| pair[0]);
+                    let bytes = worker.points(&family, &rows, |pair| pair[1]);
+                    gathered.add(format!("{}_packets", family.name), name, Kind::Counter, packets);
+                    gathered.add(format!("{}_bytes", family.name), name, Kind::Counter, bytes);
+                }
+            }
+            Copied::None => {}
         }
-        Reading::Combined(rows) => {
-            if let Some(family) = Family::of(name, &names) {
-                let packets = worker.points(&family, &rows, |pair: &Pair| pair.packets.get());
-                let bytes = worker.points(&family, &rows, |pair: &Pair| pair.bytes.get());
-                gathered.add(format!("{}_packets", family.name), name, Kind::Counter, packets);
-                gathered.add(format!("{}_bytes", family.name), name, Kind::Counter, bytes);
-            }
-        }
-        Reading::Names(_) | Reading::Symlink { .. } => {}
-    });
-    for (name, to, column) in links {
+    }
+    for (name, to, column) in &links {
         let of = &name[DROPS.len()..];
         // An arc that clients know by another name, too, counts once.
-        let own = (to == ARCS).then(|| names.get(ARC_NAMES)?.get(column)?.as_deref()).flatten();
-        if own.is_some_and(|own| own != of) {
+        let own = (to == ARCS).then(|| names.get(ARC_NAMES)?.get(*column)?.as_deref()).flatten();
+        if own.is_some_and(|own| own != of) || to.starts_with(KNOWN_AS) {
             continue;
         }
         let Some((node, reason)) = of.split_once('/') else { continue };
-        let points = vectors.get(&to).into_iter().flat_map(|rows| rows.iter().enumerate().skip(worker.first));
+        let points = vectors.get(to).into_iter().flat_map(|rows| rows.iter().enumerate().skip(worker.first));
         let points = points.filter_map(|(row, cells)| {
             let labels = vec![("node", node.to_owned()), ("reason", reason.to_owned()), worker.label(row)];
-            Some(Point { labels, value: *cells.get(column)? })
+            Some(Point { labels, value: *cells.get(*column)? })
         });
         gathered.add("drops".into(), DROPS, Kind::Counter, points);
     }
@@ -149,6 +171,8 @@ struct Family<'n> {
     queue: Option<&'n str>,
     /// Whether there is one row, of what is so now.
     is_now: bool,
+    /// Whether 0 means that nobody knows.
+    is_unknown_at_zero: bool,
 }
 
 impl<'n> Family<'n> {
@@ -166,13 +190,14 @@ impl<'n> Family<'n> {
             By::Nothing => (format!("worker_{}", words(rest)), None),
         };
         let queue = matches!(by, By::QueueAndInterface).then_some(rest);
-        Some(Family { name, index, queue, is_now: matches!(by, By::InterfaceNow) })
+        let is_unknown_at_zero = rest == "link-speed-kbps";
+        Some(Family { name, index, queue, is_now: matches!(by, By::InterfaceNow), is_unknown_at_zero })
     }
     /// The points of what is so now, and known.
-    fn now(&self, rows: &[&[Counter]]) -> Vec<Point> {
+    fn now(&self, rows: &[Vec<u64>]) -> Vec<Point> {
         let cells = rows.first().into_iter().flat_map(|cells| cells.iter().enumerate());
-        let known = cells.filter(|(_, cell)| cell.get() > 0);
-        known.filter_map(|(index, cell)| Some(Point { labels: self.labels(index)?, value: cell.get() })).collect()
+        let known = cells.filter(|(_, cell)| **cell > 0 || !self.is_unknown_at_zero);
+        known.filter_map(|(index, cell)| Some(Point { labels: self.labels(index)?, value: *cell })).collect()
     }
     /// The labels of an index; none if nothing has it any more.
     fn labels(&self, index: usize) -> Option<Vec<(&'static str, String)>> {
@@ -195,7 +220,7 @@ impl Workers {
     fn label(&self, row: usize) -> (&'static str, String) {
         ("worker", (row - self.first).to_string())
     }
-    fn points<C>(&self, family: &Family, rows: &[&[C]], of: impl Fn(&C) -> u64) -> Vec<Point> {
+    fn points<C>(&self, family: &Family, rows: &[Vec<C>], of: impl Fn(&C) -> u64) -> Vec<Point> {
         let mut points = vec![];
         for (row, cells) in rows.iter().enumerate().skip(self.first) {
             for (index, cell) in cells.iter().enumerate() {
@@ -217,10 +242,21 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, name: String, entry: &str, kind: Kind, points: impl IntoIterator<Item = Point>) {
+    fn add(&mut self, mut name: String, entry: &str, kind: Kind, points: impl IntoIterator<Item = Point>) {
+        let described = described(entry);
+        if let Some(unit) = described.as_ref().and_then(|described| described.unit) {
+            name = format!("{name}_{unit}");
+        }
         let place = *self.places.entry(name.clone()).or_insert_with(|| {
-            let help = format!("{entry} of the statistics segment");
-            self.metrics.push(Metric { name, help, kind, points: vec![] });
+            let unit = unit_of(&name);
+            let (help, kind) = match described {
+                Some(described) => {
+                    let what = if unit == Some("bytes") { "Bytes" } else { "Packets" };
+                    (described.help.replace("{}", what), described.kind.unwrap_or(kind))
+                }
+                None => (format!("{entry} of the statistics segment."), kind),
+            };
+            self.metrics.push(Metric { name, help, unit, kind, points: vec![] });
             self.metrics.len() - 1
         });
         self.metrics[place].points.extend(points);

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::described::ucum;
 use crate::metrics::{Kind, Metric, Point};
 
 /// What such a body is, for HTTP.
@@ -23,16 +24,19 @@ pub fn request(metrics: &[Metric], started: u64, now: u64) -> Value {
             "asInt": i64::try_from(*value).unwrap_or(i64::MAX).to_string(),
         })
     };
-    let metric = |Metric { name, help, kind, points }: &Metric| {
+    let metric = |Metric { name, help, unit, kind, points }: &Metric| {
+        // 1 is UCUM's unit of what has none.
+        let unit = unit.map_or("1", ucum);
         let points: Vec<Value> = points.iter().map(point).collect();
         let name = format!("quiver.{name}");
         match kind {
             Kind::Counter => json!({
                 "name": name,
                 "description": help,
+                "unit": unit,
                 "sum": {"aggregationTemporality": CUMULATIVE, "isMonotonic": true, "dataPoints": points},
             }),
-            Kind::Gauge => json!({"name": name, "description": help, "gauge": {"dataPoints": points}}),
+            Kind::Gauge => json!({"name": name, "description": help, "unit": unit, "gauge": {"dataPoints": points}}),
         }
     };
     json!({"resourceMetrics": [{
@@ -54,9 +58,12 @@ mod tests {
     #[test]
     fn counters_are_sums_since_the_start_and_gauges_are_what_they_are_now() {
         let point = |value| Point { labels: vec![("worker", "1".to_owned())], value };
-        let metric =
-            |name: &str, kind, value| Metric { name: name.into(), help: "/x".into(), kind, points: vec![point(value)] };
-        let made = request(&[metric("a", Kind::Counter, 7), metric("b", Kind::Gauge, 9)], 1, 2);
+        let metric = |name: &str, unit, kind, value| {
+            let (name, help) = (name.into(), "What it is.".into());
+            Metric { name, help, unit, kind, points: vec![point(value)] }
+        };
+        let made =
+            request(&[metric("a_bytes", Some("bytes"), Kind::Counter, 7), metric("b", None, Kind::Gauge, 9)], 1, 2);
         let metrics = &made["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
         let data = |value: &str| {
             json!([{
@@ -66,7 +73,8 @@ mod tests {
                 "asInt": value,
             }])
         };
-        assert_eq!(metrics[0]["name"], "quiver.a");
+        assert_eq!((&metrics[0]["name"], &metrics[0]["unit"]), (&json!("quiver.a_bytes"), &json!("By")));
+        assert_eq!((&metrics[1]["description"], &metrics[1]["unit"]), (&json!("What it is."), &json!("1")));
         assert_eq!(
             metrics[0]["sum"],
             json!({"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": data("7")})

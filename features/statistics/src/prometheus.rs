@@ -5,7 +5,7 @@ use std::fmt;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use crate::metrics::{Kind, Metric};
 
@@ -17,12 +17,15 @@ struct Metrics(Vec<Metric>);
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        for Metric { name, help, kind, points } in &self.0 {
+        for Metric { name, help, unit, kind, points } in &self.0 {
             let kind_of = match kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
             };
-            let mut metric = encoder.encode_descriptor(name, help, None, kind_of)?;
+            // The encoder puts the unit behind the name itself.
+            let stem = unit.and_then(|unit| name.strip_suffix(unit)?.strip_suffix('_'));
+            let unit = stem.and(*unit).map(|unit| Unit::Other(unit.to_owned()));
+            let mut metric = encoder.encode_descriptor(stem.unwrap_or(name), help, unit.as_ref(), kind_of)?;
             for point in points {
                 match point.labels.is_empty() {
                     true => encode(&mut metric, *kind, point.value)?,
@@ -61,20 +64,23 @@ mod tests {
         let labels = vec![("interface", "a\"b".to_owned()), ("worker", "0".to_owned())];
         let rx = Metric {
             name: "interface_rx_packets".into(),
-            help: "/if/rx".into(),
+            help: "Packets received.".into(),
+            unit: Some("packets"),
             kind: Kind::Counter,
             points: vec![Point { labels, value: u64::MAX }],
         };
         let rate = Metric {
             name: "sys_vector_rate".into(),
-            help: "/sys/vector_rate".into(),
+            help: "Packets in a call.".into(),
+            unit: None,
             kind: Kind::Gauge,
             points: vec![Point { labels: vec![], value: 256 }],
         };
-        let expected = "# HELP quiver_interface_rx_packets /if/rx\n\
+        let expected = "# HELP quiver_interface_rx_packets Packets received.\n\
             # TYPE quiver_interface_rx_packets counter\n\
+            # UNIT quiver_interface_rx_packets packets\n\
             quiver_interface_rx_packets_total{interface=\"a\\\"b\",worker=\"0\"} 18446744073709551615\n\
-            # HELP quiver_sys_vector_rate /sys/vector_rate\n\
+            # HELP quiver_sys_vector_rate Packets in a call.\n\
             # TYPE quiver_sys_vector_rate gauge\n\
             quiver_sys_vector_rate 256\n\
             # EOF\n";

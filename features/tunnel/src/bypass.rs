@@ -8,20 +8,20 @@ use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Family;
 use quiver_wire::{V4, V6};
 
-/// An interface whose datagrams for tunnels of a kind go to these without a lookup of their destination.
+/// Tunnel bypass: tunnel packets that an interface receives are decapsulated without a FIB lookup.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "tunnel-bypasses")]
 pub struct TunnelBypass {
-    /// The interface that receives them.
+    /// Interface that receives the packets.
     #[key]
     pub interface: InterfaceName,
-    /// The kind of tunnels: vxlan or geneve.
+    /// Kind of tunnels: vxlan or geneve.
     #[key]
     pub tunnels: String,
-    /// Whether those of IPv4 do.
+    /// Whether it applies to tunnels over IPv4.
     #[default(false)]
     pub ip4: bool,
-    /// Whether those of IPv6 do.
+    /// Whether it applies to tunnels over IPv6.
     #[default(false)]
     pub ip6: bool,
 }

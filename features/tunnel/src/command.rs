@@ -42,26 +42,30 @@ pub fn register_commands<T: Configured>(control: &Control, words: Words) {
          encap-vrf-id <table:table> | {port} <port:u16> | {destination_port} <destination-port:u16> | \
          decap-next <after:after-tunnel> | {layer3} | del}}"
     );
-    let help = "Create an interface whose packets go as payload of datagrams to a host or a group; or delete it.";
+    let title = word.to_uppercase();
+    let help = format!("Create or delete a {title} tunnel.");
     let make = Command::waiting(grammar, help, move |control, given, _: Output| make::<T>(control, given, words));
-    let make = make.argument("group", "the group that datagrams go to, in place of a host");
-    let make = make.argument("instance", "the number in its name; by default the first that is free");
-    let make = make.argument(layer3, "packets of IP go without an Ethernet header");
-    control.commands().add(make.argument("del", "delete the tunnel with these ends").arguments_of::<T>());
+    let make = make.argument("group", "multicast group of the tunnel, in place of a remote host");
+    let make = make.argument("instance", "number in the name; default: the first free one");
+    let make = make.argument(layer3, "IP packets without an Ethernet header");
+    control.commands().add(make.argument("del", "delete the tunnel with these endpoints").arguments_of::<T>());
     let grammar = format!("show {word} tunnel [<interface>]");
-    control.commands().add(Command::new(grammar, "Show tunnels, and where they lead.", show::<T>));
+    control.commands().add(Command::new(grammar, format!("Show {title} tunnels and their endpoints."), show::<T>));
     register_bypass::<T::Kind, V4>(control);
     register_bypass::<T::Kind, V6>(control);
 }
 
 fn register_bypass<K: Kind, F: Family>(control: &Control) {
     let grammar = format!("set interface {} {}-bypass <interface> [del]", F::NAMES.command, K::WORD);
-    let help = format!("Hand datagrams of tunnels over {} to these without a lookup, or no longer.", F::TITLE);
+    let help = format!(
+        "Enable or disable bypass on an interface: tunnel packets over {} are decapsulated without a FIB lookup.",
+        F::TITLE
+    );
     let set = Command::new(grammar, help, |control, given| {
         set_bypass(control, given.get("interface")?, K::WORD, F::VERSION == 6, !given.has("del"))?;
         Ok(Reply::done())
     });
-    control.commands().add(set.argument("del", "no longer"));
+    control.commands().add(set.argument("del", "disable it"));
 }
 
 async fn make<T: Configured>(control: Control, given: Matches, words: Words) -> Result<Reply, CommandError> {

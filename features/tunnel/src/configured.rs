@@ -1,4 +1,4 @@
-//! Objects that are tunnels, of any kind: what they have in common, and what becomes of it.
+//! The common part of tunnel objects of all kinds, and how they are applied.
 
 use std::net::IpAddr;
 
@@ -57,7 +57,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Those of a tunnel between these ends, which has no name yet, and the ports of its kind.
+    /// Fields of a tunnel between these ends, without a name, with the ports of its kind.
     pub fn between<T: Configured>(source: IpAddr, destination: IpAddr, vni: u32) -> Fields {
         let port = <T::Kind as Kind>::PORT.0;
         Fields {
@@ -95,7 +95,7 @@ impl Fields {
         let digits = self.name.strip_prefix(T::STEM)?;
         digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
     }
-    /// What is wanted of the tunnel; none where the fields contradict each other, or there is no such interface.
+    /// Settings of the tunnel; none if the fields contradict each other, or the interface does not exist.
     fn settings(&self, control: &Control) -> Option<Settings> {
         let group_interface = match &self.group_interface {
             Some(name) => Some(control.room::<Interfaces>().find(&name.0)?.id),
@@ -118,7 +118,8 @@ impl Fields {
             },
         })
     }
-    /// An address of hardware that neither the other end nor other tunnels here have: a hash (FNV-1a) of what tells them apart.
+    /// A MAC address that differs from that of the other end and of other tunnels here: a hash (FNV-1a) of the tunnel's
+    /// key.
     fn made_up_mac(&self) -> MacAddress {
         let told = format!("{} {} {} {}", self.name, self.source, self.destination, self.vni);
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -138,7 +139,7 @@ impl Fields {
 pub trait Configured: Object<Key = String> {
     /// The kind of tunnels.
     type Kind: Kind;
-    /// What their names begin with.
+    /// Prefix of the interfaces' names.
     const STEM: &'static str;
     /// The fields that all tunnels have.
     fn fields(&self) -> Fields;
@@ -146,7 +147,7 @@ pub trait Configured: Object<Key = String> {
     fn of(fields: Fields) -> Self;
 }
 
-/// What holds of a tunnel whatever else is configured.
+/// Checks the fields of a tunnel that need no other object.
 ///
 /// # Errors
 /// Naming the field.
@@ -165,7 +166,7 @@ pub fn check<T: Configured>(tunnel: &T) -> Result<(), ObjectError> {
     }
     for (field, port) in [("port", fields.port), ("destination-port", fields.destination_port)] {
         if port == 0 {
-            return wrong(field, "nobody is at port 0".into(), "give 1 to 65535");
+            return wrong(field, "port 0 is reserved".into(), "give 1 to 65535");
         }
     }
     match fields.destination {
@@ -178,7 +179,7 @@ pub fn check<T: Configured>(tunnel: &T) -> Result<(), ObjectError> {
         _ => {}
     }
     if fields.hop_limit == Some(0) {
-        return wrong("hop-limit", "such datagrams get nowhere".into(), "give 1 to 255");
+        return wrong("hop-limit", "0 is out of range".into(), "give 1 to 255");
     }
     check_ends(fields.source, fields.destination, fields.group_interface.is_some())
 }
@@ -242,7 +243,7 @@ pub fn find<T: Configured>(control: &Control, wanted: &Fields) -> Option<String>
     Some(control.room::<Interfaces>().name(id))
 }
 
-/// Says of a kind of objects with the fields of [`Fields`] that they are tunnels of a kind, and what their names begin with.
+/// Declares a kind of objects with the fields of [`Fields`] as tunnels, with the prefix of their interfaces' names.
 #[macro_export]
 macro_rules! configured {
     ($object:ident of $kind:ident, $stem:literal) => {

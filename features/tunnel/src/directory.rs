@@ -11,7 +11,7 @@ use crate::underlay::{Underlay, host_key};
 /// Tunnels of a kind and family at most, and addresses of their ends.
 pub const TUNNELS_MAX: usize = 1 << 21;
 
-/// What a datagram's tunnel is found by.
+/// Lookup key of a datagram's tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<A> {
     /// The address of the other end; of a datagram for a group the group.
@@ -118,7 +118,7 @@ impl View<'_> {
     pub(crate) fn is_large(&self) -> bool {
         self.tunnels.is_large()
     }
-    /// Fetches what [`View::find`] looks at last.
+    /// Prefetches the last line that [`View::find`] reads.
     #[inline(always)]
     pub(crate) fn prefetch<F: Underlay>(&self, remote: F::Bits, local: F::Bits, lower: u64) {
         if let (Some(remote), Some(local)) = (F::number(remote, &self.hosts), F::number(local, &self.hosts)) {
@@ -196,7 +196,7 @@ impl<F: Underlay> Directory<F> {
         }
         inserted.map(|_| ())
     }
-    /// Changes what a tunnel is found as. It was added before.
+    /// Changes the value of a tunnel that was added before.
     pub fn change(&mut self, key: &Key<F::Address>, found: Found) {
         if let Some((remote, local)) = self.number_of(key.remote).zip(self.number_of(key.local)) {
             // The entry is there, so it needs no room.

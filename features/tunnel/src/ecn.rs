@@ -12,7 +12,7 @@ const ECT_0: u8 = 2;
 /// A router on the way was congested.
 const CE: u8 = 3;
 
-/// Where the IP header of what is inside begins, if there is one.
+/// Offset of the inner IP header, if there is one.
 fn ip_at(inner: Inner, packet: &[u8]) -> Option<(EtherType, usize)> {
     match inner {
         Inner::Packet(ethertype) => Some((ethertype, 0)),
@@ -37,8 +37,8 @@ pub fn of(inner: Inner, packet: &[u8]) -> u8 {
     field().unwrap_or(NOT_ECT)
 }
 
-/// What a packet that comes out has for what it and the outer header had (RFC 6040, 4.2); None if it is to be dropped: a router
-/// was congested, and its transport would not understand that.
+/// ECN field of a decapsulated packet by the inner and the outer field (RFC 6040, 4.2). None if the packet is to be
+/// dropped: a router marked congestion, and the inner transport does not understand the mark.
 pub fn combined(inner: u8, outer: u8) -> Option<u8> {
     match (inner, outer) {
         (NOT_ECT, CE) => None,

@@ -1,6 +1,6 @@
-//! `vxlan4-encap` and the like, features of tunnels on `interface-output`, the last ones there: what a tunnel is to send becomes the payload of
-//! a datagram. That is our own, and goes on at the rewrite of its family by the way to the other end, which flows are spread over
-//! like those of a route; one for a group leaves by one interface.
+//! `vxlan4-encap` and the like, the last features on `interface-output` of tunnels: a packet becomes the payload of a
+//! datagram. The datagram is local and continues at the rewrite of its family, by the paths to the remote end, over
+//! which flows are spread like those of a route. One to a group leaves by the configured interface.
 //!
 //! Drops: `interface-down`; `unresolved-tunnel`, where there is no way to the other end; `too-long` for a datagram; `no-headroom` for
 //! one more header in front; `not-completed`, where an offload cannot be carried out, or buffers are missing;
@@ -48,7 +48,7 @@ pub struct Tunnel {
     pub ends: Ends,
     /// The headers of its datagrams.
     pub outer: Outer,
-    /// What the way to the other end comes to, of its family.
+    /// Path group to the remote end, of the family of the ends.
     pub group: u32,
     /// Whether it is up.
     pub up: bool,
@@ -58,8 +58,8 @@ pub struct Tunnel {
     pub layer3: Option<Arc<Outer>>,
 }
 
-/// Tunnels by the numbers of their interfaces.
-pub type TunnelRows = Paged<Option<Tunnel>>;
+/// Tunnels by the numbers of their interfaces. They are large, so that pages have few.
+pub type TunnelRows = Paged<Option<Tunnel>, 16>;
 
 /// The stage: frames that need nothing but headers in front of them.
 pub struct Encapsulate<K: Kind, F: Underlay> {

@@ -15,13 +15,13 @@ pub(crate) struct Groups(BTreeMap<(InterfaceId, IpAddr), u32>);
 /// Under which name interfaces are in groups for tunnels.
 const ROOM: &str = "tunnels";
 
-/// One tunnel more has an interface be in a group.
+/// Counts a tunnel that needs its interface in a group; the first one joins it.
 pub(crate) fn join(control: &Control, interface: InterfaceId, group: IpAddr) {
     *control.room_mut::<Groups>().0.entry((interface, group)).or_default() += 1;
     follow(control, interface);
 }
 
-/// One less has.
+/// Counts a tunnel less; the last one leaves the group.
 pub(crate) fn leave(control: &Control, interface: InterfaceId, group: IpAddr) {
     {
         let groups = &mut control.room_mut::<Groups>().0;

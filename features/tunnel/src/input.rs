@@ -1,10 +1,10 @@
-//! `vxlan4-input` and the like: datagrams for us, with `offset` at their IP headers, whose ports a kind of tunnels has claimed. What is
-//! inside goes on as if the tunnel's interface had received it. A datagram for a group belongs to the tunnel to its sender, if
-//! there is one to the group, too (RFC 7348, 4.2).
+//! `vxlan4-input` and the like: local datagrams, with `offset` at their IP headers, whose ports a kind of tunnels has
+//! claimed. The payload continues as if the tunnel's interface had received it. A datagram to a group belongs to the
+//! unicast tunnel to its sender, if the interface has a tunnel to the group, too (RFC 7348, 4.2).
 //!
-//! Drops: `malformed-tunnel-header`, `wrong-udp-checksum`, `no-such-tunnel`, `interface-down`, `tunnel-drops` where that was chosen, and
-//! `congestion-unnoticed` for what was marked on the way but whose transport does not understand that (RFC 6040, 4.2). Of headers that
-//! may have options: `wrong-options-length`, `unknown-critical-option`.
+//! Drops: `malformed-tunnel-header`, `wrong-udp-checksum`, `no-such-tunnel`, `interface-down`, `tunnel-drops` if
+//! configured so, and `congestion-unnoticed` for packets with a congestion mark that the inner transport does not
+//! understand (RFC 6040, 4.2). Of headers with options: `wrong-options-length`, `unknown-critical-option`.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ arcs! {
 /// In place of an arc: IPv4 or IPv6, as the packet says.
 pub const BY_VERSION: u16 = 0x7f;
 
-/// What finds the tunnels of datagrams.
+/// Finds the tunnels of datagrams.
 pub struct Finder<K: Kind, F: Underlay> {
     pub(crate) reader: Reader,
     pub(crate) rows: Snapshot<TunnelRows>,
@@ -75,7 +75,7 @@ pub(crate) struct Finding<'f, K: Kind, F: Underlay> {
 pub(crate) struct Opened {
     /// Its tunnel.
     pub found: Found,
-    /// Where what is inside begins, from the IP header on.
+    /// Offset of the inner packet, from the IP header on.
     pub inside: usize,
     /// Where UDP's header begins, and how many bytes there are from there on.
     udp: (usize, usize),
@@ -85,7 +85,7 @@ pub(crate) struct Opened {
     ecn: u8,
     /// Whether the tunnel's header has options.
     has_options: bool,
-    /// What is inside, where the tunnel's header says so.
+    /// Ethertype of the payload, if the tunnel's header has one.
     protocol: Option<EtherType>,
 }
 
@@ -266,7 +266,7 @@ pub struct InputBody<'f, K: Kind, F: Underlay> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// What a datagram's tunnel was found by, and its word; 0 if there is none.
+/// Key of the last datagram, and its tunnel's word; 0 if there is no tunnel.
 #[derive(Clone, Copy)]
 struct Before<F: Forwarding> {
     remote: F::Bits,
@@ -329,8 +329,7 @@ impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
         p.unflag(Flags::LINK_GROUP);
         p.advance(p.live, Self::HEADERS);
         self.received.add(p.live, p.rx, p.length);
-        p.next = p.next.replace(p.live, arcs);
-        p.live = p.live.without(p.live);
+        p.leave_each(p.live, arcs);
     }
     #[inline(always)]
     fn ahead(&mut self, windows: Ahead<'_>, rx: u32) {

@@ -1,4 +1,4 @@
-//! What differs between kinds of tunnels.
+//! The differences between kinds of tunnels.
 
 use quiver_engine::{Isa, Lanes, Mask};
 use quiver_wire::{EtherType, UdpPort, Vni};
@@ -22,12 +22,12 @@ pub trait Kind: Send + Sync + 'static {
     /// Whether headers may have options.
     const HAS_OPTIONS: bool;
 
-    /// The header behind UDP's in packets of a network whose payload is this.
+    /// The tunnel header of packets of a network with this payload type.
     fn header(vni: Vni, protocol: EtherType) -> Vec<u8>;
-    /// The same of its first two words, in eight packets: those whose headers have nothing that needs a closer look and whose payload
-    /// is a frame of Ethernet, and the networks of these.
+    /// Reads the first two words of eight headers: the packets whose headers are ordinary and whose payload is an
+    /// Ethernet frame, and their networks.
     fn of_words<I: Isa>(words: [Lanes<I>; 2]) -> (Mask<I>, Lanes<I>);
-    /// Reads what is behind UDP's header, as far as it lies in the packet's first buffer.
+    /// Parses the bytes behind the UDP header, as far as they lie in the packet's first buffer.
     fn parse(datagram: &[u8]) -> Result<Header, Malformed>;
 }
 
@@ -40,11 +40,11 @@ pub struct Header {
     pub length: usize,
     /// Whether it has options.
     pub has_options: bool,
-    /// What the payload is, where the header says so.
+    /// Ethertype of the payload, if the header has one.
     pub protocol: Option<EtherType>,
 }
 
-/// What is behind UDP's header is no header of this kind, or one that asks for what is not there.
+/// The bytes behind the UDP header are no valid header of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// It is cut off, or says that it has no network.

@@ -1,7 +1,7 @@
-//! What tunnels over UDP share: kinds of tunnels whose interfaces send Ethernet frames, or IP packets, as payload of datagrams, and
-//! receive what comes out of datagrams.
+//! The common part of tunnels over UDP: interfaces that send Ethernet frames or IP packets as payload of datagrams, and
+//! receive the payload of received datagrams.
 //!
-//! A room of a kind says what is its own ([`Kind`]: names, and the header behind UDP's), and registers it with its objects
+//! The room of a kind implements [`Kind`] (names, and the header behind UDP's), and registers it with its objects
 //! ([`register_kind`]).
 //!
 //! - [`encapsulate`], [`input`]: the nodes; [`put`]: how one packet becomes the payload of a datagram; [`outer`]: the headers; [`template`]: what stages fill in;
@@ -55,7 +55,11 @@ pub fn register(control: &Control) {
 pub fn register_kind<T: Configured>(control: &Control, words: Words) -> Result<(), TunnelError> {
     tunnels::register::<T::Kind>(control)?;
     bypass::add_kind(control, T::Kind::WORD, T::Kind::BYPASS);
-    control.objects().add(quiver_control::Kind::new(configured::apply::<T>).check(configured::check::<T>));
+    control.objects().add(
+        quiver_control::Kind::new(configured::apply::<T>)
+            .check(configured::check::<T>)
+            .memory(|_| quiver_interface::MEMORY),
+    );
     command::register_commands::<T>(control, words);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What VPP's messages about tunnels of all kinds ask for, and tell.
+//! The common part of VPP's messages about tunnels of all kinds.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use crate::configured::{Configured, Fields, add, find, is_taken};
 use crate::kind::Kind;
 use crate::tunnels::After;
 
-/// What a message asks for.
+/// Fields of a request.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// To add the tunnel, and not to delete it.
+    /// Adds the tunnel if true, deletes it if false.
     pub is_add: bool,
     /// The number in its name; all ones leave it to us.
     pub instance: u32,
@@ -39,7 +39,7 @@ pub struct Asked {
     pub mac: Option<UnicastMac>,
 }
 
-/// What there is to tell of a tunnel.
+/// Fields of a reply about a tunnel.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// Its interface.
@@ -106,7 +106,7 @@ pub async fn change<T: Configured>(control: Control, asked: Asked) -> Result<Int
     Ok(control.room::<Interfaces>().id_of(&name)?.into())
 }
 
-/// One tunnel, or all.
+/// The tunnel of an interface, or all tunnels.
 pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> Vec<Told> {
     let index = |name: &str| control.room::<Interfaces>().id_of(name).ok().map(InterfaceIndex::from);
     let tell = |tunnel: &T| {

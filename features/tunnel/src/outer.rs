@@ -1,5 +1,5 @@
-//! The headers in front of what is tunnelled: IP, UDP, and the tunnel's own. All but a few fields are the same for every datagram of
-//! a tunnel, and are written once.
+//! The outer headers: IP, UDP, and the tunnel's own. All but a few fields are equal in every datagram of a tunnel, and
+//! are written once.
 
 use quiver_wire::checksum::{self, pseudo_header6};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, Sum, UdpHeader, V4, V6, ip4};
@@ -14,7 +14,7 @@ pub const HOPS: [u8; 2] = [254, 255];
 /// Bytes of all headers at most.
 pub const LENGTH_MAX: usize = size_of::<Ip6Header>() + size_of::<UdpHeader>() + 16;
 
-/// What is chosen of the outer headers of a tunnel.
+/// Configurable fields of the outer headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// UDP's destination port.
@@ -30,14 +30,14 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// What VPP chooses.
+    /// VPP's values.
     pub fn of(ends: &Ends, port: u16) -> Choice {
         let hop_limit = HOPS[usize::from(matches!(ends, Ends::V6(..)))];
         Choice { port, hop_limit, dscp: 0, dont_fragment: false, checksum: true }
     }
 }
 
-/// What differs from datagram to datagram.
+/// Outer fields that differ between the datagrams of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// UDP's source port.
@@ -130,7 +130,7 @@ impl Outer {
     pub fn template(&self) -> &Template<u32> {
         &self.template
     }
-    /// What all datagrams have in common, and zeros behind it.
+    /// The constant bytes of the headers, followed by zeros.
     #[inline(always)]
     pub fn common(&self) -> &[u8; LENGTH_MAX] {
         &self.bytes

@@ -13,7 +13,7 @@ use crate::outer::{Datagram, Outer};
 /// How a packet goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'o> {
-    /// What it begins with.
+    /// Type of the inner packet.
     pub inner: Inner,
     /// The headers in front of it.
     pub outer: &'o Outer,
@@ -21,13 +21,13 @@ pub struct Way<'o> {
     pub source_port: u16,
     /// The ECN field of the outer header.
     pub ecn: u8,
-    /// What the node on the way reads: an adjacency.
+    /// Adjacency for the next node.
     pub hop: u32,
     /// The arc.
     pub next: u16,
 }
 
-/// What packets begin with.
+/// First header of an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inner {
     /// An Ethernet header.
@@ -67,7 +67,7 @@ impl Putter {
     pub fn begin(&self) {
         self.has_emitted.set(false);
     }
-    /// What differs in the next datagram from others, with so many bytes of payload.
+    /// Outer fields of the next datagram with a payload of `payload` bytes.
     #[inline(always)]
     pub fn datagram(&self, source_port: u16, ecn: u8, payload: usize) -> Datagram {
         let identification = self.next.replace(self.next.get().wrapping_add(1));
@@ -132,7 +132,7 @@ impl Putter {
         frame.clear_flag(i, Flags::LINK_GROUP);
         Ok(())
     }
-    /// Carries a packet's offload out, and emits what comes of it in its place.
+    /// Completes a packet's offload, and emits the resulting packets in its place.
     #[cold]
     fn complete(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Unfit> {
         // Whoever cuts packets wants a link's header before them.
@@ -197,7 +197,7 @@ pub fn flow_port(hash: u32) -> u16 {
     FLOW_PORTS | (hash ^ hash >> 16) as u16
 }
 
-/// Those of eight flows.
+/// UDP source ports of eight flows.
 #[inline(always)]
 pub fn flow_ports<I: Isa>(hashes: Lanes<I>) -> Lanes<I> {
     (hashes ^ hashes >> 16) & 0xffff | u32::from(FLOW_PORTS)

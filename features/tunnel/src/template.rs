@@ -15,7 +15,7 @@ pub struct Template<W> {
 /// Words in which datagrams differ.
 pub const WORDS: usize = 5;
 
-/// In what datagrams differ beside their length: UDP's source port, IPv4's identification, and the ECN field.
+/// Outer fields that differ beside the length: UDP source port, IPv4 identification and ECN.
 #[derive(Clone, Copy)]
 pub struct Differing<I: Isa> {
     /// The port.

@@ -1,4 +1,4 @@
-//! The tunnels of a kind, as control knows them: what becomes of their settings, for the nodes.
+//! The tunnels of a kind on the control thread: their settings, and the rows for the nodes.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -41,7 +41,7 @@ pub enum TunnelError {
     Table(#[from] ExactError),
 }
 
-/// What is wanted of a tunnel.
+/// Settings of a tunnel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Both ends; the destination may be a group.
@@ -50,7 +50,7 @@ pub struct Settings {
     pub vni: Vni,
     /// The port by which datagrams come to us.
     pub port: UdpPort,
-    /// The table in which the destination is looked up, and by whose interfaces datagrams come.
+    /// The table in which the destination is looked up, and whose interfaces receive the datagrams.
     pub table: TableId,
     /// The interface by which datagrams for a group leave, and come.
     pub group_interface: Option<InterfaceId>,
@@ -58,7 +58,7 @@ pub struct Settings {
     pub is_layer3: bool,
     /// Where packets go that come out.
     pub next: After,
-    /// What is chosen of the outer headers.
+    /// Fields of the outer headers.
     pub choice: Choice,
 }
 
@@ -155,7 +155,7 @@ impl Part for V6 {
 }
 
 impl<K: Kind> Tunnels<K> {
-    /// What the way to a tunnel's other end comes to: a group of the family of its ends.
+    /// Path group to the remote end of a tunnel, of the family of its ends.
     pub fn group(&self, id: InterfaceId) -> Option<u32> {
         Some(self.rows.current().get(id.index())?.as_ref()?.group)
     }
@@ -340,7 +340,7 @@ fn find_over<K: Kind, F: Part>(control: &Control, settings: &Settings) -> Option
     F::over(&mut control.room_mut::<Tunnels<K>>()).directory.get(&key).map(interface_of)
 }
 
-/// What holds of the ends of a tunnel, whatever else is configured.
+/// Checks the ends of a tunnel, without other objects.
 ///
 /// # Errors
 /// If they are of two families or the same, the source is no host's address, or a group has no interface, or a host one.
@@ -370,7 +370,7 @@ pub fn check_ends(source: IpAddr, destination: IpAddr, has_group_interface: bool
     }
 }
 
-/// Ends what [`open`] began. The interface goes behind it.
+/// Undoes [`open`]. The interface is removed afterwards.
 pub fn close<K: Kind>(control: &Control, id: InterfaceId) {
     let Some(settings) = control.room_mut::<Tunnels<K>>().held.remove(&id) else { return };
     match settings.ends {
@@ -400,7 +400,7 @@ fn close_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &S
     }
 }
 
-/// What datagrams of a tunnel are found by.
+/// Lookup key of a tunnel's datagrams.
 fn key_of<F: Underlay>(control: &Control, settings: &Settings) -> Result<Key<F::Address>, ObjectError> {
     let slot = control.room::<Ip<F>>().fib.table(settings.table).map(|table| table.slot);
     let table = settings.table;

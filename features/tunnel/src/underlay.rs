@@ -1,4 +1,4 @@
-//! What differs between datagrams of IPv4 and IPv6.
+//! The differences between outer IPv4 and IPv6.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub trait Underlay: Multicast + Udp {
     fn number(address: Self::Bits, hosts: &ExactView<'_, Keys128>) -> Option<u32>;
     /// The ECN field of an outer header.
     fn ecn(header: &Self::Header) -> u8;
-    /// Those of eight packets.
+    /// ECN fields of eight packets.
     fn ecn_of<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// The quarters of the window of a layer 3 stage that hold the outer headers, as far as they lie there.
     const OUTER: Quarters =
@@ -30,7 +30,7 @@ pub trait Underlay: Multicast + Udp {
     fn tunnel_header<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> [Lanes<I>; 2];
     /// Where the words lie in which datagrams differ, counted in bytes from the IP header on.
     const WORDS: [usize; WORDS];
-    /// These words of datagrams with so many bytes from their IP headers on, from what they have in common.
+    /// Computes these words from the constant ones, for datagrams of `length` bytes from the IP header on.
     fn fill<I: Isa>(common: &Template<Lanes<I>>, length: Lanes<I>, datagram: &Differing<I>) -> [Lanes<I>; WORDS];
     /// The ends, if they are of this family.
     fn ends(ends: &Ends) -> Option<(Self::Address, Self::Address)>;
@@ -132,8 +132,8 @@ pub(crate) const fn tunnel_header<F: Underlay>() -> usize {
     BACK as usize + F::HEADER_LENGTH + UdpHeader::LENGTH
 }
 
-/// The key of an address. The table has no keys whose lower half is zero, as that of some addresses is; it is mixed with what hardly
-/// any has.
+/// The table key of an address. Keys with a zero lower half are reserved, and some addresses have one, so it is mixed
+/// with a rare value.
 #[inline(always)]
 pub(crate) fn host_key(address: u128) -> Option<u128> {
     let key = address ^ 0xb5c0_fbcf_ec4d_3b2f;

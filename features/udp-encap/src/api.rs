@@ -40,33 +40,33 @@ struct UdpEncap {
     id: u32,
 }
 
-/// Add an encapsulation in UDP.
+/// Adds a UDP encapsulation: addresses, ports and table.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = UdpEncapAddReply)]
 struct UdpEncapAdd {
     udp_encap: UdpEncap,
 }
 
-/// This is its number, by which paths name it and `/net/udp-encap` counts.
+/// Id of the encapsulation, by which paths and `/net/udp-encap` refer to it.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct UdpEncapAddReply {
     id: u32,
 }
 
-/// Delete an encapsulation.
+/// Deletes the UDP encapsulation of this id.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct UdpEncapDel {
     id: u32,
 }
 
-/// The encapsulations, one after the other.
+/// Dumps all UDP encapsulations.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = UdpEncapDetails)]
 struct UdpEncapDump;
 
-/// An encapsulation.
+/// Describes one UDP encapsulation: its id, addresses, ports and table.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct UdpEncapDetails {

@@ -19,13 +19,12 @@ use crate::config::{Encaps, UdpEncap};
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);
     register_family::<V6>(control);
-    let del = Command::new("udp encap del index <id:u16>", "Delete an encapsulation.", |control, given| {
+    let del = Command::new("udp encap del index <id:u16>", "Delete a UDP encapsulation.", |control, given| {
         control.delete::<UdpEncap>(&given.get("id")?)?;
         Ok(Reply::done())
     });
     control.commands().add(del.arguments_of::<UdpEncap>());
-    let show =
-        Command::new("show udp encap [<id:u16>]", "Show encapsulations in UDP, and what has gone into them.", show);
+    let show = Command::new("show udp encap [<id:u16>]", "Show UDP encapsulations and their counters.", show);
     control.commands().add(show.arguments_of::<UdpEncap>());
 }
 
@@ -35,10 +34,9 @@ fn register_family<F: Family>(control: &Control) {
         "udp encap add <source:{name}> <destination:{name}> <port:u16> [<destination-port:u16>] \
          {{src-port-is-entropy | table-id <table:{name}-table> | index <id:u16>}}"
     );
-    let help = format!("Add an encapsulation in UDP over {}, into which routes lead by its number.", F::TITLE);
-    let add =
-        Command::new(add, help, self::add).argument("port", "the port that datagrams come from, or, alone, go to");
-    let add = add.argument("src-port-is-entropy", "datagrams come from a port that tells which flow is inside");
+    let help = format!("Add a UDP encapsulation over {}, to which routes refer by its id.", F::TITLE);
+    let add = Command::new(add, help, self::add).argument("port", "source port, or, if the only one, destination port");
+    let add = add.argument("src-port-is-entropy", "select the source port by the inner flow");
     control.commands().add(add.arguments_of::<UdpEncap>());
 }
 

@@ -12,26 +12,26 @@ use quiver_wire::{V4, V6};
 
 use quiver_tunnel::{Choice, Ends, Outer};
 
-/// An encapsulation in UDP, into which routes lead by its number.
+/// UDP encapsulation, to which routes refer by its id.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "udp-encaps", provides = "next-hop", prefix = "udp-encap ")]
 pub struct UdpEncap {
-    /// The number by which routes name it.
+    /// Id by which routes refer to it.
     #[key]
     pub id: u16,
-    /// The address that datagrams come from.
+    /// Source address of the outer header.
     pub source: IpAddr,
-    /// The address that they go to, of the same family.
+    /// Destination address of the outer header, of the same family.
     pub destination: IpAddr,
-    /// The port that they come from; 0 leaves that to the flow inside, so that routers on the way tell flows apart (RFC 7510).
+    /// Source port; 0 selects one by the inner flow, for load balancing on the way (RFC 7510).
     #[default(0)]
     pub source_port: u16,
-    /// The port that they go to.
+    /// Destination port of the outer header.
     pub destination_port: u16,
-    /// The table in which an address of IPv4 is looked up that they go to.
+    /// Table that resolves an IPv4 destination.
     #[default(TableNumber::DEFAULT)]
     pub table: TableNumber<V4>,
-    /// The same of IPv6.
+    /// Table for IPv6 in place of `table`.
     #[default(TableNumber::DEFAULT)]
     pub ip6_table: TableNumber<V6>,
 }
@@ -116,9 +116,9 @@ pub(crate) fn check(encap: &UdpEncap) -> Result<(), ObjectError> {
         }
     }
     match encap.destination {
-        _ if encap.destination_port == 0 => wrong("destination-port", "nobody is at port 0".into(), "give 1 to 65535"),
+        _ if encap.destination_port == 0 => wrong("destination-port", "port 0 is reserved".into(), "give 1 to 65535"),
         IpAddr::V6(address) if V6::is_link_local(address) => {
-            wrong("destination", format!("{address} means something on one link only"), "give another one")
+            wrong("destination", format!("{address} is a link-local address"), "give another one")
         }
         IpAddr::V4(_) if encap.ip6_table != TableNumber::DEFAULT => {
             wrong("ip6-table", "the addresses are of IPv4".into(), "set table")

@@ -75,8 +75,7 @@ impl<F: Udp> Body for LookupBody<'_, F> {
         let arcs = ports.map_uniform(|port| self.taken.get(port as usize).copied().unwrap_or_default().into());
         let odd = short | !(F::is_plain(p) & is_udp) | p.flagged(Flags::CHAINED) | arcs.eq(Next::Unclaimed as u32);
         p.leave(odd, Next::Unclaimed);
-        p.next = p.next.replace(p.live, arcs);
-        p.live = p.live.without(p.live);
+        p.leave_each(p.live, arcs);
     }
 }
 

@@ -47,7 +47,7 @@ enum UrpfMode {
     Strict = 2,
 }
 
-/// Check the senders' addresses of what an interface receives or sends against table 0, or check them no more.
+/// Sets the uRPF mode of an interface by family and direction; source addresses are looked up in table 0.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct UrpfUpdate {
@@ -58,7 +58,8 @@ struct UrpfUpdate {
     sw_if_index: InterfaceIndex,
 }
 
-/// The same against any table; all ones stand for the interface's own.
+/// Sets the uRPF mode of an interface by family and direction. Source addresses are looked up in `table_id`;
+/// 0xffffffff selects the interface's table.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "urpf_update_v2")]
 struct UrpfUpdateV2 {
@@ -71,7 +72,7 @@ struct UrpfUpdateV2 {
     table_id: u32,
 }
 
-/// Where are senders' addresses checked: at this interface, or at all?
+/// Dumps the uRPF checks of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = UrpfInterfaceDetails)]
 struct UrpfInterfaceDump {
@@ -79,7 +80,7 @@ struct UrpfInterfaceDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// Here, in this way.
+/// Describes one uRPF check: its interface, direction, mode, family and table.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 struct UrpfInterfaceDetails {

@@ -13,13 +13,14 @@ use crate::config::{Checked, Mode, ReversePathCheck};
 
 pub(crate) fn register(control: &Control) {
     let set = "set urpf {(ip4 | ip6) | (rx | tx) | (off | strict | loose) | <interface> | table <table>}";
-    let help =
-        "Have senders' addresses checked: those of IPv4 that an interface receives, strictly, unless said otherwise.";
+    let help = "Set the uRPF check of source addresses. Default: IPv4, received packets, strict.";
     let set = Command::new(set, help, set_check).arguments_of::<ReversePathCheck<V4>>();
-    let set = set.argument("rx", "what the interface receives").argument("tx", "what the interface sends");
-    let set = set.argument("strict", "the way back is by this interface (rx), or is not (tx)");
-    control.commands().add(set.argument("loose", "there is a way back").argument("off", "check no more"));
-    control.commands().add(Command::new("show urpf", "Show where senders' addresses are checked.", show));
+    let set = set.argument("rx", "received packets").argument("tx", "transmitted packets");
+    let set = set.argument("strict", "the route to the source is through this interface (rx), or is not (tx)");
+    control
+        .commands()
+        .add(set.argument("loose", "there is any route to the source").argument("off", "disable the check"));
+    control.commands().add(Command::new("show urpf", "Show the uRPF checks of interfaces.", show));
 }
 
 fn set_check(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

@@ -29,24 +29,24 @@ quiver_control::choice! {
     } as "urpf-mode", "loose or strict";
 }
 
-/// A check of senders' addresses: whether there is a way back to them (unicast reverse path forwarding, RFC 3704).
+/// Unicast reverse path forwarding (uRPF, RFC 3704): a check that the source address is reachable.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::KIND)]
 pub struct ReversePathCheck<F: Checked> {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Whether what it receives is checked, or what it sends.
+    /// Direction of the checked packets: received or transmitted.
     #[key]
     pub direction: Direction,
-    /// What is wanted: that there is a way at all, or that it is the one back.
+    /// Mode: any route to the source (loose), or one through this interface (strict).
     #[default(Mode::Strict)]
     pub mode: Mode,
-    /// The table in which ways are looked for, if not the interface's own.
+    /// Id of the table to look sources up in. Default: the interface's.
     pub table: Option<TableNumber<F>>,
 }
 
-/// What is asked of an interface's packets.
+/// The check on an interface, as workers read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// The slot of the table in which ways are looked for, if not the interface's own.
@@ -60,7 +60,7 @@ pub(crate) const fn node<F: Checked>(direction: Direction, mode: Mode) -> &'stat
     F::NODES[direction as usize][mode as usize]
 }
 
-/// Its place, and what VPP's clients know the count of dropped packets by.
+/// Place of the node, and VPP's name for the count of dropped packets.
 const fn feature<F: Checked>(direction: Direction, mode: Mode) -> FeatureNode {
     let arc = match direction {
         Direction::Rx => F::NAMES.unicast,

@@ -1,4 +1,5 @@
-//! Unicast reverse path forwarding (RFC 3704): packets whose senders' addresses lead nowhere, or elsewhere, are dropped.
+//! Unicast reverse path forwarding (RFC 3704): drops packets whose source address has no route, or a route by another
+//! interface.
 //!
 //! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites; [`ways`]: where the ways to a
 //!   sender lead.
@@ -34,7 +35,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-/// Registers what a family has.
+/// Registers the nodes and objects of a family.
 fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> {
     let words = Words::new(control);
     let [received, sent] = Direction::ALL.map(|direction| Ways::<F>::new(control, words.of(direction)));

@@ -1,9 +1,10 @@
 //! `ip4-rx-urpf-loose`, `ip4-rx-urpf-strict`, `ip4-tx-urpf-loose`, `ip4-tx-urpf-strict`, and the same of IPv6: is there a way
 //! back to the sender?
 //!
-//! Loose (RFC 3704, 2.4): there is a route to its address that leads somewhere. Strict (RFC 3704, 2.2): what an interface
-//! receives has senders to whom packets go by this interface, and what is sent by one has senders to whom they go by another.
-//! Packets for groups and for all pass, and so do our own on their way out.
+//! Loose (RFC 3704, 2.4): the source address has a route that does not drop. Strict (RFC 3704, 2.2): the route to the
+//! source of a received packet leads out of the receiving interface, and that of a sent packet leads out of another
+//! interface than the sending one. Packets to groups and broadcast addresses pass, and so do our own packets on their
+//! way out.
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
@@ -19,7 +20,7 @@ use quiver_ip::fib::{Reader, TrieView, View, hop};
 use quiver_ip::ingress::TableView;
 
 use crate::config::{Checked, Mode, Word, node};
-use crate::ways::{Leads, Look, Ways, end};
+use crate::ways::{Look, Reachability, Ways, end};
 
 arcs! {
     /// Where packets go from here.
@@ -29,7 +30,7 @@ arcs! {
     }
 }
 
-/// The stage: of what interfaces send, or of what they receive; strict, or loose.
+/// The stage for received or sent packets; strict or loose.
 #[derive(Clone)]
 pub struct ReversePath<F: Checked, const SENT: bool, const STRICT: bool>(pub Ways<F>);
 
@@ -71,7 +72,7 @@ pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool>
 }
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
-    /// What is asked of the packets of an interface.
+    /// The check on an interface.
     #[inline(always)]
     fn word(&self, interface: u32) -> Word {
         self.words.get(interface as usize).copied().unwrap_or_default()
@@ -102,9 +103,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
         }
         groups
     }
-    /// Of lanes that are bad by this node, those that are bad by what is configured of their interfaces by now. Words change at once,
-    /// and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a check that is over, whose table
-    /// may be gone.
+    /// Of the lanes that fail this node's check, those that fail the current configuration. The configuration changes
+    /// at once, while workers learn later which nodes their packets meet. Meanwhile a check that is over, whose table
+    /// may be gone, drops nothing.
     #[cold]
     fn still_bad(
         &self,
@@ -117,7 +118,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
         for lane in bad {
             let is_bad = match self.word(interfaces[lane]).mode {
                 Some(mode) if mode == Self::MODE => true,
-                Some(mode) => !self.leads(groups[lane], (from[lane], interfaces[lane])).are_good(Self::DIRECTION, mode),
+                Some(mode) => {
+                    !self.reachability(groups[lane], (from[lane], interfaces[lane])).are_good(Self::DIRECTION, mode)
+                }
                 None => false,
             };
             still |= u8::from(is_bad) << lane;
@@ -135,10 +138,10 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     }
     #[cold]
     fn is_good_by_all(&self, group: u32, sender: (F::Bits, u32)) -> bool {
-        self.leads(group, sender).are_good(Self::DIRECTION, Self::MODE)
+        self.reachability(group, sender).are_good(Self::DIRECTION, Self::MODE)
     }
-    /// Where all ways of a group lead, for a sender's address and the interface in question.
-    fn leads(&self, group: u32, sender: (F::Bits, u32)) -> Leads {
+    /// Reachability by all paths of a group, for a sender's address and the interface in question.
+    fn reachability(&self, group: u32, sender: (F::Bits, u32)) -> Reachability {
         let (address, interface) = sender;
         Look { ways: self.ways, ingress: self.ingress, guard: self.guard, address, interface }.group(group)
     }
@@ -224,7 +227,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     }
 }
 
-/// What `show trace` says of a packet: its IP header, which on the way out another one stands before.
+/// Trace text of a packet: its IP header. On the way out the link header stands before it.
 pub(crate) fn describer(sent: bool, describe: fn(&Record) -> String) -> impl Fn(&Record) -> String + 'static {
     let start = if sent { BACK as usize } else { 0 };
     move |record| {

@@ -1,4 +1,4 @@
-//! Where the ways to an address lead: anywhere, and out by an interface.
+//! Reachability of source addresses: by any path, and through an interface.
 
 use quiver_control::Control;
 use quiver_engine::{Guard, Paged, Snapshot};
@@ -11,25 +11,25 @@ use quiver_ip::{Ingress, Ip, crossing};
 
 use crate::config::{Checked, Mode, Word};
 
-/// What all the nodes of a direction read.
+/// State that all nodes of a direction read.
 #[derive(Clone)]
 pub struct Ways<F: Checked> {
     /// The tables, and which one is an interface's.
     pub ingress: Snapshot<Ingress<F>>,
     /// The groups that addresses lead to.
     pub groups: Snapshot<GroupRows>,
-    /// By which interfaces groups' hops send.
+    /// Adjacencies of the groups' next hops.
     pub adjacencies: Snapshot<AdjacencyTable<F>>,
-    /// What is asked of interfaces' packets, and in which table.
+    /// Checks of the interfaces, with their tables.
     pub words: Snapshot<Paged<Word>>,
-    /// The same groups and interfaces of the other family, whose neighbours may be next hops.
+    /// Groups and adjacencies of the other family, whose neighbors may be next hops.
     pub others: (Snapshot<GroupRows>, Snapshot<AdjacencyTable<F::Other>>),
     /// The groups there that next hops of the other family are, by number, and those here that the other has.
     pub crossings: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
 }
 
 impl<F: Checked> Ways<F> {
-    /// Those that there are now, and will be.
+    /// Snapshots of the current state, which follow later changes.
     pub(crate) fn new(control: &Control, words: Snapshot<Paged<Word>>) -> Ways<F> {
         let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
         let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
@@ -39,25 +39,25 @@ impl<F: Checked> Ways<F> {
     }
 }
 
-/// Where the ways to an address lead.
+/// Reachability of a source address.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Leads {
-    /// Anywhere.
+pub struct Reachability {
+    /// Whether any path leads to it.
     pub any: bool,
-    /// Out by the interface in question.
+    /// Whether a path uses the interface in question.
     pub back: bool,
 }
 
-impl Leads {
-    /// To a neighbour behind an interface.
+impl Reachability {
+    /// Reachability by a neighbor behind an interface.
     #[inline(always)]
-    pub fn by(interface: u32, back: u32) -> Leads {
-        Leads { any: true, back: interface == back }
+    pub fn by(interface: u32, back: u32) -> Reachability {
+        Reachability { any: true, back: interface == back }
     }
-    /// Where both lead.
+    /// Reachability by the paths of both.
     #[inline(always)]
-    pub fn and(self, other: Leads) -> Leads {
-        Leads { any: self.any | other.any, back: self.back | other.back }
+    pub fn and(self, other: Reachability) -> Reachability {
+        Reachability { any: self.any | other.any, back: self.back | other.back }
     }
     /// Whether a sender with such ways is good.
     #[inline(always)]
@@ -70,7 +70,7 @@ impl Leads {
     }
 }
 
-/// One look at all ways there are, after what a frame has read: a route may have been added since it began, and the groups have
+/// Reads all ways again, after a frame's first look: a route may have been added since it began, and the groups have
 /// grown for it.
 pub struct Look<'f, F: Checked> {
     /// The ways there are.
@@ -87,41 +87,41 @@ pub struct Look<'f, F: Checked> {
 
 impl<'f, F: Checked> Look<'f, F> {
     /// Where all ways of a group lead.
-    pub fn group(&self, group: u32) -> Leads {
+    pub fn group(&self, group: u32) -> Reachability {
         self.own(group, LOOKUPS_MAX)
     }
     /// The same, with so many steps to other tables or to the other family.
-    fn own(&self, group: u32, steps: usize) -> Leads {
+    fn own(&self, group: u32, steps: usize) -> Reachability {
         let row = self.ways.groups.read(self.guard).get(group as usize);
-        each(row).map(|hop| self.hop(hop, steps)).fold(Leads::default(), Leads::and)
+        each(row).map(|hop| self.hop(hop, steps)).fold(Reachability::default(), Reachability::and)
     }
     /// Where a hop leads.
-    fn hop(&self, hop: u32, steps: usize) -> Leads {
+    fn hop(&self, hop: u32, steps: usize) -> Reachability {
         let Some(again) = Again::of(hop) else {
             let row = |hop| self.ways.adjacencies.read(self.guard).row(hop).tx();
             return end(hop, self.interface, row);
         };
         let in_table = |slot: u32| match (steps.checked_sub(1), self.ingress.table(slot)) {
             (Some(steps), Some(table)) => self.own(table.group_of(self.guard, self.address), steps),
-            _ => Leads::default(),
+            _ => Reachability::default(),
         };
         match again {
             Again::Destination(slot) => in_table(slot.into()),
             Again::Received(interface) => in_table(self.ingress.word(interface)),
             Again::Crossing(number) => {
-                steps.checked_sub(1).map_or(Leads::default(), |steps| self.crossing(number, steps))
+                steps.checked_sub(1).map_or(Reachability::default(), |steps| self.crossing(number, steps))
             }
             Again::Kind(of_kind) => match of_kind.interface() {
-                Some(interface) => Leads::by(interface, self.interface),
+                Some(interface) => Reachability::by(interface, self.interface),
                 // By whatever way, it is inside of other packets.
-                None => Leads { any: true, back: false },
+                None => Reachability { any: true, back: false },
             },
             // Where these go depends on who sends them.
-            Again::Source(_) => Leads { any: true, back: false },
+            Again::Source(_) => Reachability { any: true, back: false },
         }
     }
     /// Where the way to a next hop of the other family leads.
-    fn crossing(&self, number: u16, steps: usize) -> Leads {
+    fn crossing(&self, number: u16, steps: usize) -> Reachability {
         let group = |crossings: &'f Snapshot<Paged<u32>>, number: u16| {
             crossings.read(self.guard).get(number.into()).copied().unwrap_or(0)
         };
@@ -129,12 +129,12 @@ impl<'f, F: Checked> Look<'f, F> {
         let row = rows.get(group(&self.ways.crossings.0, number) as usize);
         let hops = each(row).map(|hop| match (Again::of(hop), steps.checked_sub(1)) {
             (Some(Again::Crossing(number)), Some(steps)) => self.own(group(&self.ways.crossings.1, number), steps),
-            (Some(Again::Kind(of_kind)), _) if of_kind.is_inside() => Leads { any: true, back: false },
+            (Some(Again::Kind(of_kind)), _) if of_kind.is_inside() => Reachability { any: true, back: false },
             // Tables and interfaces of the other family mean nothing to the packet.
-            (Some(_), _) => Leads::default(),
+            (Some(_), _) => Reachability::default(),
             (None, _) => end(hop, self.interface, |hop| self.ways.others.1.read(self.guard).row(hop).tx()),
         });
-        hops.fold(Leads::default(), Leads::and)
+        hops.fold(Reachability::default(), Reachability::and)
     }
 }
 
@@ -146,13 +146,13 @@ fn each(row: Option<&GroupRow>) -> impl Iterator<Item = u32> {
 
 /// Where a hop leads that says itself where.
 #[inline(always)]
-pub fn end(hop: u32, interface: u32, sends_by: impl Fn(u32) -> u32) -> Leads {
+pub fn end(hop: u32, interface: u32, sends_by: impl Fn(u32) -> u32) -> Reachability {
     match hop {
-        hop @ hop::FIRST_ADJACENCY..hop::AGAIN => Leads::by(sends_by(hop), interface),
-        hop::LOCAL => Leads { any: true, back: false },
+        hop @ hop::FIRST_ADJACENCY..hop::AGAIN => Reachability::by(sends_by(hop), interface),
+        hop::LOCAL => Reachability { any: true, back: false },
         // Whoever has such an address is on the link.
-        hop::LINK_LOCAL => Leads { any: true, back: true },
-        _ => Leads::default(),
+        hop::LINK_LOCAL => Reachability { any: true, back: true },
+        _ => Reachability::default(),
     }
 }
 
@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn loose_wants_any_way_and_strict_the_right_one() {
-        let [none, other, back] = [(false, false), (true, false), (true, true)].map(|(any, back)| Leads { any, back });
+        let [none, other, back] =
+            [(false, false), (true, false), (true, true)].map(|(any, back)| Reachability { any, back });
         for (direction, mode, good) in [
             (Direction::Rx, Mode::Loose, [false, true, true]),
             (Direction::Tx, Mode::Loose, [false, true, true]),

@@ -1,5 +1,5 @@
-//! A change of a check is two steps: what is configured holds at once, and workers hear later which nodes their packets meet.
-//! Between the two a packet is dropped by nothing but what is configured.
+//! A change of a check takes two steps: the configuration holds at once, and workers learn later which nodes their
+//! packets meet. In between, only the configuration decides about drops.
 
 use quiver_engine::Dataplane;
 use quiver_interface::Interfaces;
@@ -53,14 +53,16 @@ impl Check {
         daemon.settle().expect("nothing circles");
         daemon.sent();
     }
-    /// Has packets meet the node of strict checks or not, as workers have it that were told so before or will be.
+    /// Enables or disables the node of strict checks alone, as a worker sees it whose wiring is older or newer than the
+    /// configuration.
     fn wire(self, daemon: &Daemon, on: bool) {
         let id = daemon.control().room::<Interfaces>().id_of(self.interface()).expect("it was created");
         let arc = format!("{}-{}", self.family, if self.direction == "rx" { "unicast" } else { "output" });
         let node = format!("{}-{}-urpf-strict", self.family, self.direction);
         daemon.control().room_mut::<Dataplane>().enable(&arc, &node, id.0, on).expect("the room has it");
     }
-    /// How many packets of the neighbour, and of whom the tables know, pg1 sends; and how many are dropped.
+    /// Sends packets of the neighbor, and packets from sources with a route, on pg1. Returns their numbers, and the
+    /// number of drops.
     fn sent(self, daemon: &mut Daemon) -> ([usize; 2], u64) {
         let drops = |daemon: &Daemon| daemon.drops().values().sum::<u64>();
         let before = drops(daemon);

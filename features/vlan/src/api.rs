@@ -11,7 +11,7 @@ use quiver_wire::VlanId;
 use crate::rewrite::{TagRewrite, TagType, leave};
 use crate::sub_interface::{AnyVlan, SubInterface, SubInterfaceName, Takes};
 
-/// Create the part of an interface that has the frames of a VLAN.
+/// Creates an 802.1Q sub-interface for a VLAN.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = CreateVlanSubifReply)]
 struct CreateVlanSubif {
@@ -19,14 +19,14 @@ struct CreateVlanSubif {
     vlan_id: u32,
 }
 
-/// It is this interface.
+/// Index of the new sub-interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct CreateVlanSubifReply {
     sw_if_index: InterfaceIndex,
 }
 
-/// Create a part of an interface, by tags.
+/// Creates a sub-interface that matches one or two VLAN tags.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = CreateSubifReply)]
 struct CreateSubif {
@@ -37,21 +37,21 @@ struct CreateSubif {
     inner_vlan_id: u16,
 }
 
-/// It is this interface.
+/// Index of the new sub-interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 struct CreateSubifReply {
     sw_if_index: InterfaceIndex,
 }
 
-/// Delete a part of an interface, with all that refers to it.
+/// Deletes a sub-interface and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct DeleteSubif {
     sw_if_index: InterfaceIndex,
 }
 
-/// Change the tags of an interface's frames in layer 2, or leave them as they are.
+/// Sets or disables the VLAN tag rewrite of a layer-2 interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct L2InterfaceVlanTagRewrite {
@@ -165,7 +165,7 @@ fn rewrite(control: &Control, request: L2InterfaceVlanTagRewrite) -> Result<(), 
     Ok(control.put(rewrite)?)
 }
 
-/// What this room knows of an interface.
+/// Fills in the fields of an interface that this room knows.
 fn describe(control: &Control, interface: &Interface, details: &mut SwInterfaceDetails) {
     let name = SubInterfaceName::parse(&interface.name);
     if let Some(sub) = name.and_then(|name| control.objects().get::<SubInterface>(&name)) {

@@ -23,7 +23,7 @@ arcs! {
 pub(crate) const INPUT: &str = "l2-input-vtr";
 pub(crate) const OUTPUT: &str = "l2-output-vtr";
 
-/// What happens to the tags of a frame.
+/// A change of a frame's tags.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Edit {
     /// Tags that come off.

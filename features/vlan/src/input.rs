@@ -1,5 +1,5 @@
-//! `vlan-input`: frames whose tags name a sub-interface are received by it. In layer 2 they keep their tags; for layer 3
-//! the tags come off, and `ethernet-input` sees the frame again.
+//! `vlan-input`: a sub-interface receives the frames whose tags match it. In layer 2 the frames keep their tags; for
+//! layer 3 the tags come off, and the frame returns to `ethernet-input`.
 //!
 //! Drops: `too-short`, `unknown-vlan`, `interface-down`.
 
@@ -61,7 +61,7 @@ pub struct InputBody<'f> {
     parts: &'f Paged<Part>,
     ports: &'f Paged<Port>,
     received: &'f Row,
-    /// The interface, tags and their number that were judged last, and what came of it: frames mostly have the same tags.
+    /// The last interface, tags and their number, with the result: most frames have the same tags as the one before.
     last: ([u32; 4], Verdict),
     /// The same of the first packet: ordinary are those like it.
     ordinary: ([u32; 4], Verdict),
@@ -69,7 +69,7 @@ pub struct InputBody<'f> {
     has_popped: bool,
 }
 
-/// What becomes of frames with certain tags.
+/// Result of the lookup of a frame's tags.
 #[derive(Clone, Copy)]
 struct Verdict {
     rx: u32,
@@ -85,7 +85,7 @@ const NONE: ([u32; 4], Verdict) =
     ([0, 0, 0, u32::MAX], Verdict { rx: 0, next: Next::UnknownVlan, pop: 0, found: false });
 
 impl InputBody<'_> {
-    /// Judges frames of an interface by their tags, whose words these are.
+    /// Looks up the sub-interface of a frame by the words of its tags.
     #[inline(never)]
     fn judge(&self, rx: u32, [outer, inner]: [u32; 2], count: u32) -> Verdict {
         let tag = |word: u32| Tag { ethertype: (word >> 16) as u16, tci: word as u16 };

@@ -8,7 +8,7 @@ use quiver_table::{ExactError, ExactTable, ExactView, ExactWriter};
 
 use crate::tags::{Tag, Tags};
 
-/// What a sub-interface says of one tag of its frames.
+/// Match of a sub-interface on one tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TagPattern {
     /// It is not there, or not looked at.
@@ -33,7 +33,7 @@ impl TagPattern {
 /// Which frames of an interface are a sub-interface's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Those with these tags.
+    /// Frames with these tags.
     Tagged {
         /// The ethertype of the outer tag.
         ethertype: u16,
@@ -44,27 +44,33 @@ pub enum Pattern {
         /// Whether there may be no further tags.
         exact: bool,
     },
-    /// Those without a tag, or with one for a priority only.
+    /// Frames without a tag, or with a priority tag only.
     Untagged,
     /// Tagged ones that are no other sub-interface's.
     Default,
 }
 
 impl Pattern {
-    /// The tags that it names: what a frame of the sub-interface has for certain.
-    pub fn tags(self) -> Option<Vec<Tag>> {
-        let Pattern::Tagged { ethertype, outer, inner, .. } = self else {
-            return (self == Pattern::Untagged).then(Vec::new);
+    /// The tags with which all frames of the sub-interface begin.
+    pub fn leading(self) -> Vec<Tag> {
+        let Pattern::Tagged { ethertype, outer, inner, .. } = self else { return vec![] };
+        let named = |(ethertype, tag)| match tag {
+            TagPattern::Vlan(tci) => Some(Tag { ethertype, tci }),
+            TagPattern::Any | TagPattern::None => None,
         };
-        let outer = match outer {
-            TagPattern::Vlan(tci) => Tag { ethertype, tci },
-            TagPattern::Any | TagPattern::None => return None,
-        };
-        match inner {
-            TagPattern::None => Some(vec![outer]),
-            TagPattern::Any => None,
-            TagPattern::Vlan(tci) => Some(vec![outer, Tag { ethertype: 0x8100, tci }]),
+        [(ethertype, outer), (0x8100, inner)].into_iter().map_while(named).collect()
+    }
+    /// Whether it determines every tag of its frames: then layer 3 can send by the sub-interface with these tags.
+    pub fn names_all(self) -> bool {
+        match self {
+            Pattern::Tagged { outer, inner, .. } => ![outer, inner].contains(&TagPattern::Any),
+            Pattern::Untagged => true,
+            Pattern::Default => false,
         }
+    }
+    /// The tags that it names, if it names all.
+    pub fn tags(self) -> Option<Vec<Tag>> {
+        self.names_all().then(|| self.leading())
     }
     fn key(self, parent: u32) -> u64 {
         match self {
@@ -108,7 +114,7 @@ pub fn find(table: &ExactView, parent: u32, tags: &Tags) -> Option<Found> {
     find_by(|key| table.get(key), parent, tags)
 }
 
-/// The same, by what gives a key's value.
+/// The same with a function that reads the table.
 #[inline(always)]
 fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option<Found> {
     let [outer, inner] = tags.first;
@@ -129,7 +135,7 @@ fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option
     found(get(Pattern::Default.key(parent))?, tags.count)
 }
 
-/// What a value says, unless it wants fewer tags.
+/// Decodes a table value; none if the match is exact and the frame has a different number of tags.
 fn found(value: u64, count: usize) -> Option<Found> {
     let (interface, tags, exact) = (value as u32, (value >> 32 & 0xff) as usize, value >> 40 & 1 != 0);
     (!exact || count == tags).then_some(Found { interface, tags })
@@ -142,17 +148,19 @@ pub struct Part {
     pub exists: bool,
     /// Whether it was set up.
     pub up: bool,
-    /// The tags of its frames.
+    /// The tags with which its frames begin.
     pub tags: [Tag; 2],
-    /// How many they are; None where the sub-interface does not say which.
-    pub count: Option<u8>,
+    /// How many they are.
+    pub count: u8,
+    /// Whether these are all that make a frame the sub-interface's.
+    pub names_all: bool,
 }
 
 /// All sub-interfaces.
 pub struct SubInterfaces {
     table: ExactWriter,
     parts: Publisher<Paged<Part>>,
-    /// By interface: its sub-interfaces, and how many of them take frames without a tag.
+    /// By parent interface: number of its sub-interfaces, and of those that take untagged frames.
     counts: HashMap<InterfaceId, (usize, usize)>,
 }
 
@@ -182,9 +190,9 @@ impl SubInterfaces {
     }
     pub(crate) fn add(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) -> Result<(), ExactError> {
         self.table.insert(pattern.key(parent.0), pattern.value(id), 0)?;
-        let tags = pattern.tags();
-        let mut part = Part { exists: true, count: tags.as_ref().map(|tags| tags.len() as u8), ..Part::default() };
-        for (place, tag) in part.tags.iter_mut().zip(tags.unwrap_or_default()) {
+        let (tags, names_all) = (pattern.leading(), pattern.names_all());
+        let mut part = Part { exists: true, count: tags.len() as u8, names_all, ..Part::default() };
+        for (place, tag) in part.tags.iter_mut().zip(tags) {
             *place = tag;
         }
         self.change(id, |place| *place = part);
@@ -210,10 +218,15 @@ impl SubInterfaces {
     pub(crate) fn set_up(&mut self, id: InterfaceId, up: bool) {
         self.change(id, |place| place.up = up);
     }
-    /// The tags that a sub-interface's frames have for certain.
-    pub(crate) fn tags(&self, id: InterfaceId) -> Option<Vec<Tag>> {
-        let part = self.parts.current().get(id.index())?;
-        Some(part.tags.get(..usize::from(part.count?))?.to_vec())
+    /// The tags with which all frames of a sub-interface begin; none of another interface.
+    pub(crate) fn leading(&self, id: InterfaceId) -> Vec<Tag> {
+        let part = part(self.parts.current(), id.0);
+        part.tags.into_iter().take(part.count.into()).collect()
+    }
+    /// Whether the tags of sent packets are determined. Interfaces that are no sub-interfaces need none.
+    pub(crate) fn names_all(&self, id: InterfaceId) -> bool {
+        let part = part(self.parts.current(), id.0);
+        !part.exists || part.names_all
     }
     fn change(&mut self, id: InterfaceId, change: impl FnOnce(&mut Part)) {
         let mut parts = self.parts.current().clone();
@@ -228,7 +241,7 @@ pub(crate) fn part(parts: &Paged<Part>, interface: u32) -> Part {
     parts.get(interface as usize).copied().unwrap_or_default()
 }
 
-/// What a node reads of the table in a turn.
+/// View of the table for one turn of a node.
 pub(crate) fn view<'g>(table: &ExactTable, guard: Guard<'g>) -> ExactView<'g> {
     table.view(guard)
 }
@@ -246,6 +259,24 @@ mod tests {
     }
     fn tagged(ethertype: u16, outer: TagPattern, inner: TagPattern, exact: bool) -> Pattern {
         Pattern::Tagged { ethertype, outer, inner, exact }
+    }
+
+    #[test]
+    fn frames_begin_with_the_tags_that_are_named_up_to_the_first_that_is_not() {
+        use TagPattern::*;
+        let cases = [
+            (tagged(0x88a8, Vlan(10), None, true), vec![(0x88a8, 10)], true),
+            (tagged(0x88a8, Vlan(10), Vlan(20), false), vec![(0x88a8, 10), (0x8100, 20)], true),
+            (tagged(0x8100, Vlan(60), Any, false), vec![(0x8100, 60)], false),
+            (tagged(0x8100, Any, Vlan(20), true), vec![], false),
+            (tagged(0x8100, Any, None, true), vec![], false),
+            (Pattern::Default, vec![], false),
+            (Pattern::Untagged, vec![], true),
+        ];
+        for (pattern, leading, names_all) in cases {
+            let found: Vec<_> = pattern.leading().iter().map(|tag| (tag.ethertype, tag.tci)).collect();
+            assert_eq!((found, pattern.names_all()), (leading, names_all), "{pattern:?}");
+        }
     }
 
     #[test]

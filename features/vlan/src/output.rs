@@ -1,5 +1,5 @@
-//! `vlan-output`, a feature of sub-interfaces on the way out: what layer 3 sends by one gets its tags. Frames of layer 2
-//! have the tags that they shall have.
+//! `vlan-output`, a feature of sub-interfaces on the way out: adds their tags to the packets that layer 3 sends. Frames
+//! of layer 2 have their tags already.
 //!
 //! Drops: `tagging-impossible`, for a sub-interface that does not say which tags its frames have, or when there is no room
 //! for them in front of the frame.
@@ -50,14 +50,17 @@ pub struct OutputBody<'f> {
     tags: [u32; 2],
 }
 
-/// Of a sub-interface that does not say which tags its frames have.
+/// Tag count of a sub-interface that does not determine the tags of its frames.
 const UNSAID: u32 = 3;
 
-/// How many tags go on what an interface sends.
+/// Number of tags that an interface adds to its packets.
 fn count_of(parts: &Paged<Part>, ports: &Paged<Port>, tx: u32) -> u32 {
     match ports.get(tx as usize).is_some_and(|port| port.is_layer2()) {
         true => 0,
-        false => part(parts, tx).count.map_or(UNSAID, u32::from),
+        false => match part(parts, tx) {
+            Part { names_all: true, count, .. } => count.into(),
+            _ => UNSAID,
+        },
     }
 }
 

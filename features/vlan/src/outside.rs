@@ -4,30 +4,34 @@
 use quiver_control::Control;
 use quiver_interface::{Interface, InterfaceId, Interfaces, Left};
 
-use crate::matching::SubInterfaces;
+use crate::matching::{Pattern, SubInterfaces};
 use crate::sub_interface::{SubInterface, SubInterfaceName};
 use crate::tags::{OUTER, TAG, Tag, Tags};
 
-/// The tags of an interface's frames as they stand in these; see [`tags_of`].
-fn words_of(control: &Control, interface: InterfaceId) -> Vec<[u8; TAG]> {
-    tags_of(control, interface).into_iter().map(|tag| tag.word().to_be_bytes()).collect()
+/// The tags as they stand in frames.
+fn words_of(tags: Vec<Tag>) -> Vec<[u8; TAG]> {
+    tags.into_iter().map(|tag| tag.word().to_be_bytes()).collect()
 }
 
-/// The tags of an interface's frames; none of one that is no sub-interface.
+/// Which frames an interface takes; nothing if it is no sub-interface.
+fn pattern_of(control: &Control, interface: InterfaceId) -> Option<Pattern> {
+    let name = SubInterfaceName::parse(&control.room::<Interfaces>().name(interface))?;
+    control.objects().get::<SubInterface>(&name)?.pattern().ok()
+}
+
+/// The tags of an interface's frames; none of one that is no sub-interface, or does not name them all.
 fn tags_of(control: &Control, interface: InterfaceId) -> Vec<Tag> {
-    let name = SubInterfaceName::parse(&control.room::<Interfaces>().name(interface));
-    let sub = name.and_then(|name| control.objects().get::<SubInterface>(&name));
-    sub.and_then(|sub| sub.pattern().ok()?.tags()).unwrap_or_default()
+    pattern_of(control, interface).and_then(Pattern::tags).unwrap_or_default()
 }
 
-/// Puts the tags of the interface that received a frame in again, all with priority 0: which one they had nobody has kept.
+/// Restores the tags of the interface that received a frame, all with priority 0: the received priority was not kept.
 pub fn put_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>) {
     if frame.len() >= OUTER {
-        drop(frame.splice(OUTER..OUTER, words_of(control, interface).into_iter().flatten()));
+        drop(frame.splice(OUTER..OUTER, words_of(tags_of(control, interface)).into_iter().flatten()));
     }
 }
 
-/// Takes the tags off that an interface puts into what layer 3 sends by it, if a frame begins with them, whatever their priority.
+/// Takes off the tags that an interface adds to layer 3's packets, if a frame begins with them, at any priority.
 pub fn take_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>) {
     let (tags, found) = (tags_of(control, interface), Tags::read(frame).unwrap_or_default());
     let is_meant = |(tag, found): (&Tag, &Tag)| (tag.ethertype, tag.vlan()) == (found.ethertype, found.vlan());
@@ -40,7 +44,8 @@ pub fn take_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>)
 /// The frame as the parent of a sub-interface received it: layer 3 has taken its tags off, and layer 2 some of them where it
 /// rewrites tags.
 pub(crate) fn restore(control: &Control, part: &Interface, frame: &[u8], left: Left) -> Option<Vec<u8>> {
-    let (parent, words) = (part.parent?, words_of(control, part.id));
+    // What came off is known: in layer 3 all tags are named, and in layer 2 as many as are taken off.
+    let (parent, words) = (part.parent?, words_of(pattern_of(control, part.id)?.leading()));
     (0..=words.len()).map(|count| with_tags(frame, &words[..count], left)).find(|frame| {
         let tags = frame.as_ref().and_then(|frame| Tags::read(frame));
         tags.is_some_and(|tags| control.room::<SubInterfaces>().find(parent, &tags) == Some(part.id))

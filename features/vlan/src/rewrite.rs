@@ -20,20 +20,19 @@ quiver_control::choice! {
     } as "tag-type", "dot1q or dot1ad";
 }
 
-/// What happens to the tags of an interface's frames in layer 2: on the way in some come off and others go on; on the
-/// way out it is undone.
+/// VLAN tag rewrite of a layer-2 interface: pop and push for received frames, the reverse for transmitted ones.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "tag-rewrites")]
 pub struct TagRewrite {
-    /// The interface.
+    /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// Tags that come off received frames, 0 to 2.
+    /// Number of tags to pop from received frames, 0 to 2.
     #[default(0)]
     pub pop: u8,
-    /// VLANs of the tags that go on received frames, the outer one first; at most two.
+    /// VLAN ids to push on received frames, the outer one first; at most two.
     pub push: Vec<VlanId>,
-    /// What announces the outer one of them.
+    /// EtherType of the outer pushed tag.
     #[default(TagType::Dot1q)]
     pub tag_type: TagType,
 }
@@ -55,10 +54,10 @@ pub(crate) fn register(control: &Control) {
     add(
         "set interface l2 tag-rewrite <interface> (pop (1|2) | (push | translate (1-1|1-2|2-1|2-2)) \
          (dot1q|dot1ad) <vlan> [<inner:vlan>])",
-        "Change the tags of an interface's frames in layer 2.",
+        "Set the VLAN tag rewrite of a layer-2 interface.",
         set,
     );
-    add("set interface l2 tag-rewrite <interface> disable", "Leave the tags as they are.", disable);
+    add("set interface l2 tag-rewrite <interface> disable", "Disable the VLAN tag rewrite of an interface.", disable);
 }
 
 fn apply(control: &Control, change: Change<'_, TagRewrite>) -> Result<(), ObjectError> {
@@ -76,7 +75,7 @@ fn apply(control: &Control, change: Change<'_, TagRewrite>) -> Result<(), Object
     Ok(())
 }
 
-/// What is done on the way in, and how it is undone on the way out.
+/// The edits on the way in and, undoing them, on the way out.
 fn edits(control: &Control, wanted: &TagRewrite, id: InterfaceId) -> Result<(Edit, Edit), ObjectError> {
     let outer = if wanted.tag_type == TagType::Dot1q { 0x8100 } else { 0x88a8 };
     let tag = |(place, vlan): (usize, &VlanId)| {
@@ -84,11 +83,12 @@ fn edits(control: &Control, wanted: &TagRewrite, id: InterfaceId) -> Result<(Edi
         Tag { ethertype: if place == 0 { outer } else { 0x8100 }, tci: vlan.get() }
     };
     let push: Vec<Tag> = wanted.push.iter().enumerate().map(tag).collect();
-    let own = control.room::<SubInterfaces>().tags(id).unwrap_or_default();
+    let own = control.room::<SubInterfaces>().leading(id);
     let pop = usize::from(wanted.pop);
     let Some(popped) = own.get(..pop) else {
-        let what = format!("the frames of {} are not known to have {pop} tags", wanted.interface);
-        return Err(ObjectError::field("pop", what).remedy("use a sub-interface that names its tags"));
+        let what =
+            format!("frames of {} begin with {} known tags, and {pop} are to be put back", wanted.interface, own.len());
+        return Err(ObjectError::field("pop", what).remedy("use a sub-interface that names the tags"));
     };
     Ok((Edit::new(pop, &push), Edit::new(push.len(), popped)))
 }

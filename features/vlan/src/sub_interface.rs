@@ -5,9 +5,11 @@ use std::fmt;
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::object::field::{Field, Problems};
 use quiver_control::object::{ObjectRef, Place, Scalar};
-use quiver_control::{Change, Control, Kind, Object, ObjectError};
+use quiver_control::{Change, Control, Kind, Object, ObjectError, Pace};
 use quiver_engine::Dataplane;
-use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces, NewInterface, create, remove, watch};
+use quiver_interface::{
+    InterfaceEvent, InterfaceName, Interfaces, NewInterface, create, remove, restricts_addresses, watch,
+};
 use quiver_wire::VlanId;
 use serde_json::Value;
 
@@ -57,7 +59,11 @@ impl Field for SubInterfaceName {
         "the name of an interface, a dot and a number, such as tap0.10".into()
     }
     fn schema() -> Value {
-        serde_json::json!({"type": "string", "pattern": r"^.+\.\d+$"})
+        // Any number of 32 bits, without leading zeros.
+        const NUMBER: &str = "(0|[1-9][0-9]{0,8}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|\
+            4294[0-8][0-9]{5}|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|\
+            429496729[0-5])";
+        serde_json::json!({"type": "string", "pattern": format!(r"^.+\.{NUMBER}$")})
     }
 }
 
@@ -80,7 +86,7 @@ quiver_control::choice! {
 pub enum AnyVlan {
     /// Whichever.
     Any,
-    /// This one.
+    /// This VLAN.
     Vlan(VlanId),
 }
 
@@ -107,29 +113,29 @@ impl Scalar for AnyVlan {
             AnyVlan::Vlan(vlan) => vlan.to_value(),
         }
     }
-    fn schema() -> Value {
-        serde_json::json!({"anyOf": [{"const": "any"}, <VlanId as Scalar>::schema()]})
+    fn number_schema() -> Option<Value> {
+        VlanId::number_schema()
     }
 }
 
-/// A part of an interface: those of its frames that have certain tags.
+/// VLAN sub-interface: the frames of an interface with certain tags.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "sub-interfaces", provides = "interface")]
 pub struct SubInterface {
-    /// Its name: the interface that it is a part of, a dot, and a number.
+    /// Name: the parent interface, a dot and a number.
     #[key]
     pub name: SubInterfaceName,
-    /// Which frames it takes.
+    /// Kind of frames that it receives.
     #[fixed]
     #[default(Takes::Dot1q)]
     pub takes: Takes,
-    /// The outer VLAN of its frames.
+    /// Outer VLAN id of its frames.
     #[fixed]
     pub outer: Option<AnyVlan>,
-    /// The inner VLAN of its frames, if they have two tags.
+    /// Inner VLAN id of its frames, if they have two tags.
     #[fixed]
     pub inner: Option<AnyVlan>,
-    /// Whether its frames have no further tags; layer 3 needs that.
+    /// Whether its frames have no further tags. Layer 3 needs an exact match.
     #[fixed]
     #[default(true)]
     pub exact: bool,
@@ -163,25 +169,73 @@ impl SubInterface {
 fn check(sub: &SubInterface) -> Result<(), ObjectError> {
     for (field, vlan) in [("outer", sub.outer), ("inner", sub.inner)] {
         if vlan == Some(AnyVlan::Vlan(VlanId::PRIORITY)) {
-            return Err(
-                ObjectError::field(field, "0 is no VLAN but a priority").remedy("such frames are untagged ones")
-            );
+            return Err(ObjectError::field(field, "VLAN 0 is a priority tag").remedy("such frames are untagged ones"));
         }
     }
     sub.pattern().map(|_| ())
 }
 
+/// The VLANs from one to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct VlanRange {
+    first: u16,
+    last: u16,
+}
+
+impl VlanRange {
+    /// An error if it has no VLAN, or a number that is none.
+    fn check(self) -> Result<(), String> {
+        let VlanRange { first, last } = self;
+        if first > last {
+            return Err(format!("the range {first}-{last} is reversed; write {last}-{first}"));
+        }
+        match VlanId::new(first).is_ok_and(|first| first != VlanId::PRIORITY) && VlanId::new(last).is_ok() {
+            true => Ok(()),
+            false => Err(format!("the range {first}-{last} has numbers of no VLAN; VLANs are 1 to 4094")),
+        }
+    }
+}
+
+impl fmt::Display for VlanRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
+    }
+}
+
+impl Scalar for VlanRange {
+    const NAME: &'static str = "vlan-range";
+    const EXPECTED: &'static str = "VLANs from one to another, such as 500-503";
+    fn parse(text: &str) -> Result<VlanRange, String> {
+        let numbers = text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        let (first, last) = numbers.ok_or_else(String::new)?;
+        Ok(VlanRange { first, last })
+    }
+}
+
 pub(crate) fn register(control: &Control) {
-    control.objects().add(Kind::new(apply).check(check));
+    control.objects().add(Kind::new(apply).check(check).memory(|_| quiver_interface::MEMORY));
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<AnyVlan>());
     let add = |command: Command| control.commands().add(command.arguments_of::<SubInterface>());
     add(Command::new(
         "create sub-interfaces <interface> <number:u32> \
          [default | untagged | (dot1q|dot1ad) <outer:any-vlan> [inner-dot1q <inner:any-vlan>] [exact-match]]",
-        "Create a part of an interface, by tags.",
+        "Create a VLAN sub-interface.",
         make,
     ));
-    add(Command::waiting("delete sub-interface <interface>", "Delete a part of an interface.", delete));
+    control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<VlanRange>());
+    add(Command::waiting(
+        "create sub-interfaces <interface> <range:vlan-range>",
+        "Create a VLAN sub-interface for each VLAN of a range.",
+        make_range,
+    ));
+    add(Command::waiting("delete sub-interface <interface>", "Delete a VLAN sub-interface.", delete));
+    restricts_addresses(control, |control, interface| {
+        if control.room::<SubInterfaces>().names_all(interface.id) {
+            return Ok(());
+        }
+        let what = format!("{} does not name the VLAN tags with which it would have to send", interface.name);
+        Err(ObjectError::field("interface", what).remedy("use a sub-interface that names them, by dot1q or dot1ad"))
+    });
     // Parts follow the interfaces that they are.
     watch(control, |control, event| {
         if let InterfaceEvent::AdminState(id) = event {
@@ -270,6 +324,34 @@ fn make(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let name = sub.name.to_string();
     control.put(sub)?;
     Ok(Reply::text(name))
+}
+
+/// A part for each VLAN of a range, or for none of them.
+async fn make_range(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let (parent, range) = (matches.get::<InterfaceName>("interface")?, matches.get::<VlanRange>("range")?);
+    range.check().map_err(|error| CommandError::new(error).at(matches.place("range")))?;
+    let names =
+        (range.first..=range.last).map(|vlan| (vlan, SubInterfaceName { parent: parent.clone(), number: vlan.into() }));
+    let names: Vec<_> = names.collect();
+    if let Some((_, taken)) = names.iter().find(|(_, name)| control.objects().get::<SubInterface>(name).is_some()) {
+        return Err(CommandError::new(format!("there is {taken} already")).at(matches.place("range")));
+    }
+    let (mut pace, mut made) = (Pace::in_turns(&control), vec![]);
+    for (vlan, name) in names {
+        pace.step().await;
+        let mut sub = SubInterface::new(name.clone());
+        sub.outer = VlanId::new(vlan).ok().map(AnyVlan::Vlan);
+        if let Err(error) = control.put(sub) {
+            for made in &made {
+                pace.step().await;
+                control.delete::<SubInterface>(made)?;
+            }
+            return Err(error.into());
+        }
+        made.push(name);
+    }
+    let names: Vec<String> = made.iter().map(ToString::to_string).collect();
+    Ok(Reply::new(names.join("\n"), names.into()))
 }
 
 async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {

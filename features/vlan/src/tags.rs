@@ -8,7 +8,7 @@ pub(crate) const TAG: usize = 4;
 /// Bytes of both addresses.
 const ADDRESSES: usize = 12;
 
-/// A tag as it stands in a frame: what announces it, and its control information.
+/// A tag of a frame: its ethertype (TPID), and its control information.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tag {
     /// 0x8100 or 0x88a8.
@@ -59,7 +59,7 @@ fn is_tag(ethertype: EtherType) -> bool {
     ethertype.is_vlan()
 }
 
-/// Where the words of the first tags stand in a frame: what announces the tag, and its control information.
+/// Offsets of the words of the first tags in a frame: ethertype, and control information.
 pub(crate) const OUTER: usize = 12;
 pub(crate) const INNER: usize = OUTER + TAG;
 const THIRD: usize = INNER + TAG;
@@ -90,7 +90,7 @@ impl Tags {
     }
 }
 
-/// Has a frame begin at another place of its window: its addresses move from `from` to `to`, and behind them come these tags.
+/// Moves the beginning of a frame within its window: its addresses move from `from` to `to`, and `tags` follow them.
 #[inline(always)]
 pub(crate) fn retag(window: &mut [u8; 64], from: usize, to: usize, tags: &[u32]) {
     // PERF: a masked place needs no check, and twelve bytes are two moves.

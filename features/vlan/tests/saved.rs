@@ -1,4 +1,4 @@
-//! What commands of layer 2 configured is saved, and makes another daemon the same.
+//! Layer-2 configuration made by commands is saved, and loads into another daemon unchanged.
 
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -43,6 +43,40 @@ fn layer_2_is_saved_and_comes_back() {
     assert_eq!(second.run("show interface").unwrap().json.as_array().unwrap().len(), 1);
     first.finish().unwrap();
     second.finish().unwrap();
+}
+
+#[test]
+fn the_mtu_of_a_part_is_saved_as_it_was_configured() {
+    let mut first = Daemon::new(ROOMS, Setup::default()).unwrap();
+    first.configure(
+        "create packet-generator interface pg0
+         create sub-interfaces pg0 10
+         create sub-interfaces pg0 20
+         set interface mtu packet 9000 pg0.10
+         set interface mtu packet 1500 pg0",
+    );
+    let saved = first.control().save().text;
+    assert!(saved.contains("mtu: 9000") && saved.contains("mtu: 1500"), "{saved}");
+    let mut second = Daemon::new(ROOMS, Setup::default()).unwrap();
+    second.apply("saved.yaml", &saved).unwrap();
+    assert_eq!(second.control().save().text, saved);
+    for daemon in [&mut first, &mut second] {
+        assert_eq!(mtus(daemon), [1500, 1500, 1500]);
+        daemon.configure("set interface mtu packet 6000 pg0");
+        assert_eq!(mtus(daemon), [6000, 6000, 6000]);
+        daemon.configure("set interface mtu packet 9900 pg0");
+        assert_eq!(mtus(daemon), [9900, 9000, 9900]);
+    }
+    first.finish().unwrap();
+    second.finish().unwrap();
+}
+
+/// The MTUs of pg0 and its parts.
+fn mtus(daemon: &mut Daemon) -> [u64; 3] {
+    ["pg0", "pg0.10", "pg0.20"].map(|name| {
+        let shown = daemon.run(&format!("show interface {name}")).unwrap().json;
+        shown[0]["mtu"].as_u64().unwrap()
+    })
 }
 
 /// The lines of an answer without numbers: those of interfaces follow from the order of their creation.

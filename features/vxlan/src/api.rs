@@ -38,7 +38,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// Add a tunnel, or delete it; both ports are that of VXLAN.
+/// Adds or deletes a VXLAN tunnel; both UDP ports are 4789.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = VxlanAddDelTunnelReply)]
 struct VxlanAddDelTunnel {
@@ -53,7 +53,7 @@ struct VxlanAddDelTunnel {
     vni: u32,
 }
 
-/// The interface of the tunnel; none where it was refused.
+/// Index of the tunnel interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply)]
 struct VxlanAddDelTunnelReply {
@@ -65,7 +65,7 @@ impl Default for VxlanAddDelTunnelReply {
     }
 }
 
-/// Add a tunnel, or delete it.
+/// Adds or deletes a VXLAN tunnel with the given UDP ports.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = VxlanAddDelTunnelV2Reply, name = "vxlan_add_del_tunnel_v2")]
 struct VxlanAddDelTunnelV2 {
@@ -85,7 +85,7 @@ struct VxlanAddDelTunnelV2 {
     vni: u32,
 }
 
-/// The interface of the tunnel; none where it was refused.
+/// Index of the tunnel interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply, name = "vxlan_add_del_tunnel_v2_reply")]
 struct VxlanAddDelTunnelV2Reply {
@@ -97,7 +97,7 @@ impl Default for VxlanAddDelTunnelV2Reply {
     }
 }
 
-/// Add a tunnel, or delete it; its packets may go without an Ethernet header.
+/// Adds or deletes a VXLAN tunnel; with `is_l3` its packets carry IP without an Ethernet header.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = VxlanAddDelTunnelV3Reply, name = "vxlan_add_del_tunnel_v3")]
 struct VxlanAddDelTunnelV3 {
@@ -117,7 +117,7 @@ struct VxlanAddDelTunnelV3 {
     is_l3: bool,
 }
 
-/// The interface of the tunnel; none where it was refused.
+/// Index of the tunnel interface; 0xffffffff after an error.
 #[derive(Message, Clone, Debug)]
 #[message(reply, name = "vxlan_add_del_tunnel_v3_reply")]
 struct VxlanAddDelTunnelV3Reply {
@@ -129,14 +129,14 @@ impl Default for VxlanAddDelTunnelV3Reply {
     }
 }
 
-/// Which tunnels are there?
+/// Dumps one VXLAN tunnel, or all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = VxlanTunnelDetails)]
 struct VxlanTunnelDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// A tunnel.
+/// Describes one VXLAN tunnel: its endpoints, VNI, table and next node.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 struct VxlanTunnelDetails {
@@ -150,14 +150,14 @@ struct VxlanTunnelDetails {
     vni: u32,
 }
 
-/// Which tunnels are there?
+/// Dumps one VXLAN tunnel, or all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = VxlanTunnelV2Details, name = "vxlan_tunnel_v2_dump")]
 struct VxlanTunnelV2Dump {
     sw_if_index: InterfaceIndex,
 }
 
-/// A tunnel, with its ports.
+/// Describes one VXLAN tunnel: its endpoints, UDP ports, VNI, table and next node.
 #[derive(Message, Clone, Debug)]
 #[message(details, name = "vxlan_tunnel_v2_details")]
 struct VxlanTunnelV2Details {
@@ -173,7 +173,7 @@ struct VxlanTunnelV2Details {
     vni: u32,
 }
 
-/// Hand datagrams of tunnels that an interface receives to these without a lookup, or no longer.
+/// Enables or disables VXLAN bypass on an interface: its tunnel packets are decapsulated without a FIB lookup.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct SwInterfaceSetVxlanBypass {
@@ -183,7 +183,7 @@ struct SwInterfaceSetVxlanBypass {
     enable: bool,
 }
 
-/// Have an interface take datagrams of a tunnel apart.
+/// Offloads the decapsulation of a tunnel to an interface; no driver supports it yet.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct VxlanOffloadRx {

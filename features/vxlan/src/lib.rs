@@ -1,8 +1,8 @@
-//! VXLAN (RFC 7348): interfaces whose frames go as payload of UDP datagrams to one host, or to a group of hosts.
+//! VXLAN (RFC 7348): interfaces that send their frames as payload of UDP datagrams to one host, or to a group.
 //!
 //! - [`config`]: the objects of kind `vxlan-tunnels`; `api`: VPP's messages.
 //!
-//! Nodes and commands are those of all tunnels ([`quiver_tunnel`]); this room says what is VXLAN's own: names, and the header.
+//! Nodes and commands are those of all tunnels ([`quiver_tunnel`]); this room has VXLAN's names and header.
 #![forbid(unsafe_code)]
 
 mod api;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::{Control, Time};
 use quiver_engine::capture::{Capture, CaptureId, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::{Dataplane, Reason};
 use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, restored, why_undecided};
+use quiver_wire::summary;
 use serde_json::json;
 
 use crate::way::Way;
@@ -23,13 +24,10 @@ const SNAP: usize = 2048;
 const SHOWN: usize = 64;
 
 pub(crate) fn register(control: &Control) {
-    let help =
-        "Show the packets that are lost within a second: reason, node, interface, what decided it, and a sample.";
+    let help = "Show packets dropped within a second: reason, node, interface, deciding object, and a sample.";
     let drops = Command::waiting("drops {(follow|--follow)|seconds <seconds:u32>}", help, drops);
-    let drops = drops.argument("follow", "go on, second by second").argument("--follow", "the same");
-    control
-        .commands()
-        .add(drops.argument("seconds", "for so long (default: one second, or, if followed, without end)"));
+    let drops = drops.argument("follow", "continue second by second").argument("--follow", "continue second by second");
+    control.commands().add(drops.argument("seconds", "duration; default 1 s, or unlimited with follow"));
 }
 
 /// A capture that ends with whoever follows.
@@ -104,6 +102,13 @@ async fn drops(control: Control, matches: Matches, output: Output) -> Result<Rep
     Ok(Reply::new(text, json!({"lost": all})))
 }
 
+/// The date of a sample that was taken at a time of the engine's clock since drops were told last.
+fn moment(control: &Control, time: u64) -> humantime::Rfc3339Timestamp {
+    // Control's clock may have been set ahead of the engine's (`set clock adjust`); no sample is older than this.
+    let age = control.now().since(Time(time)).min(EVERY);
+    humantime::format_rfc3339_millis(control.date() - age)
+}
+
 /// What is told of a reason: how many, and for each interface what decided it, and a packet.
 async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Item = Captured>) -> Reply {
     let (node, name) = {
@@ -134,9 +139,12 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
             (None, _, None) => untold,
         };
         let hex: String = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
-        text.push_str(&format!("  from {from}, because of {because}\n    {} bytes: {hex}\n", sample.length));
+        let (packet, time) = (summary::of(bytes), moment(control, sample.time).to_string());
+        text.push_str(&format!("  from {from}, because of {because}\n    {time} {packet}\n"));
+        text.push_str(&format!("    {} bytes: {hex}\n", sample.length));
         told.push(json!({
-            "interface": from, "decided-by": decided_by, "because": because, "length": sample.length, "bytes": hex,
+            "interface": from, "decided-by": decided_by, "because": because, "time": time, "packet": packet,
+            "length": sample.length, "bytes": hex,
         }));
     }
     Reply::new(text, json!({"packets": lost, "node": node, "reason": name, "samples": told}))

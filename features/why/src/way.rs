@@ -143,9 +143,19 @@ impl Way {
     }
     /// In one sentence's words.
     pub fn summary(&self) -> String {
-        let mut ends: Vec<String> = self.ends().map(End::to_string).collect();
-        ends.dedup();
-        if ends.is_empty() { "nothing that the nodes tell".into() } else { ends.join(", ") }
+        let mut ends: Vec<(String, usize)> = vec![];
+        for end in self.ends().map(End::to_string) {
+            match ends.last_mut().filter(|(last, _)| *last == end) {
+                Some((_, packets)) => *packets += 1,
+                None => ends.push((end, 1)),
+            }
+        }
+        let words = ends.into_iter().map(|(end, packets)| match packets {
+            1 => end,
+            packets => format!("{end} ({packets} packets)"),
+        });
+        let words: Vec<String> = words.collect();
+        if words.is_empty() { "nothing that the nodes tell".into() } else { words.join(", ") }
     }
     /// For programs.
     pub fn to_json(&self) -> Value {

@@ -19,18 +19,18 @@ const SOMEBODY: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const HOPS: u8 = 64;
 
 pub(crate) fn register(control: &Control) {
-    let help = "Say node by node what would become of a frame, and what decides; nothing is sent.";
+    let help = "Trace a hypothetical frame node by node, with the deciding objects; nothing is sent.";
     let bytes = Command::waiting("why <packet:text> on <interface>", help, of_bytes);
-    control.commands().add(bytes.argument("packet", "the frame in hexadecimal, from its destination address on"));
-    let help = "The same of a packet of a flow.";
+    control.commands().add(bytes.argument("packet", "frame in hexadecimal, from the destination MAC address on"));
+    let help = "Trace a hypothetical packet of a flow, as for a frame.";
     let grammar = "why <protocol:text> <source:text> <destination:text> on <interface> \
                    {to <to:mac>|from <from:mac>|hops <hops:u8>}";
     let flow = Command::waiting(grammar, help, of_flow);
     let flow = flow.argument("protocol", "tcp, udp, icmp, icmp6 or a number");
     let flow = flow.argument("source", "an address, with a port as 192.0.2.1:80 or [2001:db8::1]:80");
-    let flow = flow.argument("destination", "the same of the receiver");
-    let flow = flow.argument("to", "the station that the frame is for (default: the interface itself)");
-    let flow = flow.argument("from", "the station that sends the frame (default 02:00:00:00:00:01)");
+    let flow = flow.argument("destination", "destination address, with a port as for the source");
+    let flow = flow.argument("to", "destination MAC address; default: the interface's");
+    let flow = flow.argument("from", "source MAC address; default 02:00:00:00:00:01");
     control.commands().add(flow.argument("hops", "TTL or hop limit (default 64)"));
 }
 

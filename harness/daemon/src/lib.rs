@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use quiver_control::protocol::{Request, Response};
+use quiver_control::protocol::{Answer, Request, Response};
 use quiver_stop::Wait;
 
 /// Gives a command, as users type it, at a command socket, and returns the end of the answer, in JSON.
@@ -19,6 +19,8 @@ pub fn ask(socket: &Path, line: &str, mut wait: Wait) -> io::Result<Response> {
     let request = Request::Command { line: line.into(), json: true };
     writeln!(stream, "{}", serde_json::to_string(&request)?)?;
     let mut lines = BufReader::new(stream);
+    // What the parts so far have said of a list that goes on.
+    let mut begun = Answer::default();
     loop {
         let mut answer = Vec::new();
         // What has come of a line stays in it when the rest is waited for.
@@ -32,7 +34,12 @@ pub fn ask(socket: &Path, line: &str, mut wait: Wait) -> io::Result<Response> {
             }
         }
         match serde_json::from_slice(&answer)? {
-            Response::Part(_) => {}
+            Response::Part(part) if part.more => begun.append(part),
+            Response::Part(_) => begun = Answer::default(),
+            Response::Done(end) => {
+                begun.append(end);
+                return Ok(Response::Done(begun));
+            }
             end => return Ok(end),
         }
     }

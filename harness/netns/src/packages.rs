@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_line_has_a_known_purpose() {
-        let purposes = ["build", Purpose::Run.word(), Purpose::Test.word()];
+        let purposes = ["build", "package", Purpose::Run.word(), Purpose::Test.word()];
         let lines = LIST.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(entries().count(), lines);
         for Entry { purpose, program, told_by, .. } in entries() {

@@ -1,8 +1,10 @@
-//! `ping` across a site.
+//! The program `ping`.
 
-use quiver_netns::run;
+use std::net::Ipv4Addr;
 
-use crate::{Error, Site};
+use quiver_netns::{Namespace, run};
+
+use crate::Error;
 
 /// What `ping` reports at its end.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,14 +17,14 @@ pub struct Ping {
     pub lost: u32,
 }
 
-/// Sends `count` echo requests with `payload` bytes of data, never fragmented, from client to server.
+/// Sends `count` echo requests with `payload` bytes of data, never fragmented, from a namespace to an address.
 ///
 /// No reply at all is an error.
-pub fn ping(site: &Site, payload: u16, count: u32) -> Result<Ping, Error> {
+pub(crate) fn echo(from: &Namespace, to: Ipv4Addr, payload: u16, count: u32) -> Result<Ping, Error> {
     let (payload, count) = (payload.to_string(), count.to_string());
-    let mut command = site.client().command("ping");
+    let mut command = from.command("ping");
     command.args(["-n", "-q", "-M", "do", "-i", "0.01", "-W", "1", "-s", &payload, "-c", &count]);
-    let summary = run(command.arg(site.server_address().to_string()))?;
+    let summary = run(command.arg(to.to_string()))?;
     Ping::read(&summary).ok_or_else(|| Error::unreadable("ping", &summary))
 }
 

@@ -2,7 +2,7 @@
 
 use quiver_netns::{Namespace, veth};
 
-use crate::site::Addresses;
+use crate::addresses::Addresses;
 use crate::{Daemon, Driver, Error, Function};
 
 /// quiverd's interfaces towards client and server.

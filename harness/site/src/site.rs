@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use quiver_netns::{Namespace, World, bridge, veth};
 
-use crate::{Daemon, Error, Function, Join, ping, quiver};
+use crate::addresses::Addresses;
+use crate::ping::{Ping, echo};
+use crate::{Daemon, Error, Join, quiver};
 
 /// How long a site may take until the first packet comes back.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(10);
@@ -27,28 +29,6 @@ pub struct Site {
     join: Join,
     mtu: u16,
     workers: usize,
-}
-
-/// The addresses of a site's two ends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Addresses {
-    pub(crate) client: Ipv4Addr,
-    pub(crate) server: Ipv4Addr,
-    /// On a routed site, the router's addresses towards client and server.
-    pub(crate) gateways: Option<(Ipv4Addr, Ipv4Addr)>,
-}
-
-impl Addresses {
-    fn of(join: Join) -> Self {
-        match join {
-            Join::Quiver { function: Function::Router, .. } => Self {
-                client: Ipv4Addr::new(10, 0, 1, 2),
-                server: Ipv4Addr::new(10, 0, 2, 2),
-                gateways: Some((Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 0, 2, 1))),
-            },
-            _ => Self { client: Ipv4Addr::new(10, 0, 0, 1), server: Ipv4Addr::new(10, 0, 0, 2), gateways: None },
-        }
-    }
 }
 
 impl Site {
@@ -176,4 +156,11 @@ fn address(end: &Namespace, address: Ipv4Addr, gateway: Option<Ipv4Addr>) -> Res
         end.ip(&format!("route add default via {gateway}"))?;
     }
     Ok(())
+}
+
+/// Sends `count` echo requests with `payload` bytes of data, never fragmented, from client to server.
+///
+/// No reply at all is an error.
+pub fn ping(site: &Site, payload: u16, count: u32) -> Result<Ping, Error> {
+    echo(site.client(), site.server_address(), payload, count)
 }

@@ -28,7 +28,7 @@ const ROUTES: usize = 1_000_000;
 const OUT: u32 = 2;
 /// How long the last packets may take to come back.
 const STRAGGLING: Duration = Duration::from_secs(1);
-/// What we want: pings in a second, and seconds for all routes.
+/// Goals: control pings per second, and seconds for a million routes.
 const PINGS_GOAL: f64 = 200_000.0;
 const ROUTES_GOAL: f64 = 10.0;
 /// Bytes before each message on the socket.
@@ -37,7 +37,7 @@ const FRAME: usize = 16;
 /// A client on a socket, which knows messages as bytes.
 struct Client {
     stream: UnixStream,
-    /// What came and was not looked at.
+    /// Bytes read from the socket and not parsed yet.
     received: Vec<u8>,
     /// Name and checksum of each message, with its number.
     table: Vec<(String, u16)>,

@@ -1,5 +1,5 @@
-//! What a change of the configuration costs when much is configured already: CPU time of commands, at the beginning and
-//! at the end of a long row of equal ones. Where both agree, a change costs what it changes, not what there is.
+//! CPU time of configuration commands, at the beginning and at the end of a long series of equal ones. Equal times show
+//! that the cost of a change does not depend on the size of the configuration.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
 //! turns are timed, in CPU time of this thread, so that a busy machine does not show.
 
+pub mod filling;
 pub mod peer;
 
 use std::net::Ipv6Addr;
@@ -16,20 +17,15 @@ use serde::Serialize;
 
 use crate::command::command;
 use crate::path::{self, Path};
+use filling::{FILL, FILLS, VECTORS};
 use peer::{Peer, Programs};
 
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
-/// Packets that are in the rings at once: what a network card's ring usually has.
-pub const FILL: usize = 1024;
 /// Buffers of a bench; with more packets under way, more.
 const BUFFERS: u32 = 16_384;
-/// Fillings of [`FILL`] packets in a window; of larger ones there are fewer.
-const FILLS: usize = 192;
 /// How packets go: by the graph's nodes. Older rows of the history have others.
 pub const WAY: &str = "nodes";
-/// Packets received at once at most.
-const VECTORS: [usize; 3] = [8, 32, 256];
 
 /// A row of the result. Ticks are those of the time stamp counter.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +40,7 @@ pub struct Row {
     pub ticks: f64,
     /// The least of the windows.
     pub least: f64,
-    /// What we want.
+    /// The goal in ticks per packet, if there is one.
     pub goal: Option<u32>,
     /// The same path through VPP, if there is one.
     pub peer: Option<Beside>,
@@ -67,7 +63,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Those of windows that took turns with ours.
+    /// Figures of windows that took turns with ours.
     fn of(version: &str, ours: &[f64], windows: &[f64]) -> Beside {
         let mut ratios: Vec<f64> = windows.iter().zip(ours).map(|(theirs, ours)| theirs / ours).collect();
         let mut windows = windows.to_vec();
@@ -100,7 +96,7 @@ struct Measured {
     row: Row,
     bench: usize,
     windows: Vec<f64>,
-    /// Those of VPP.
+    /// Ticks per packet of VPP's windows.
     beside: Vec<f64>,
 }
 
@@ -179,7 +175,7 @@ fn peer_window(peer: &mut Option<Peer>, row: &Row) -> Option<f64> {
     }
 }
 
-/// Who sends packets of IPv6; they are for others when they leave.
+/// Source address of the IPv6 packets; their destinations are not local.
 const HERE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
 
 /// A daemon that is configured for a path.
@@ -334,7 +330,7 @@ pub fn cpu() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What one look at the clock takes, which is no part of the work between two of them.
+/// Ticks of one reading of the clock, subtracted from each measurement.
 pub fn reading() -> u64 {
     (0..100).map(|_| std::hint::black_box((cpu(), cpu()))).map(|(start, end)| end - start).min().unwrap_or(0)
 }

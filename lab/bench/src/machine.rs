@@ -16,7 +16,7 @@ pub struct Machine {
     pub cpu: String,
     /// Megahertz of the time stamp counter.
     pub tsc_mhz: u32,
-    /// What backs the buffers.
+    /// The kind of memory pages behind the buffers.
     pub pages: &'static str,
     /// The instruction set.
     pub level: &'static str,

@@ -85,7 +85,8 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
-    /// What the lab's generator can do: packets into memif by one core, its pace over ten seconds, its own latency
+    /// Measure the lab's generator: packets per second into memif on one core, its pace over ten seconds, its own
+    /// latency
     Generator {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
@@ -126,14 +127,14 @@ enum Bench {
     },
     /// Instructions per packet under callgrind, beside those that were kept; `cargo xtask instructions` runs it
     Instructions {
-        /// What was kept
+        /// File with the counts to compare with
         #[arg(long, value_name = "FILE")]
         kept: PathBuf,
         /// The compiler of this program, of which rows are compared
         #[arg(long, value_name = "VERSION")]
         compiler: String,
     },
-    /// What runs under callgrind
+    /// The program under callgrind
     #[command(hide = true)]
     Counted {
         /// The instruction set

@@ -13,7 +13,7 @@ use quiver_ip::{Family, Ip};
 use quiver_testkit::daemon::Daemon;
 use quiver_wire::{Prefix, V4, V6};
 
-use crate::graph::FILL;
+use crate::graph::filling::FILL;
 use crate::shape;
 
 /// Routes of a table that no cache near a core holds.
@@ -37,7 +37,7 @@ pub struct Path {
     pub goal: Option<u32>,
     /// The commands that configure it: from pg0 to pg1.
     pub commands: fn() -> Vec<String>,
-    /// What no command does in a short time: routes one by one, by the million.
+    /// Set-up that is too slow by commands, such as adding routes one by one, by the million.
     pub prepare: fn(&mut Daemon) -> Result<(), String>,
     /// The commands by which VPP is configured for the same, behind ours; None if it is not measured beside us.
     pub peer: Option<fn() -> Vec<String>>,

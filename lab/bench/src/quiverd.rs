@@ -20,7 +20,7 @@ pub struct Quiverd {
     folder: TempDir,
 }
 
-/// What quiverd has used up to some moment, or between two.
+/// CPU time used by quiverd since its start, or between two moments.
 pub struct Usage {
     /// The moment on a clock that starts with the first use, or the time between.
     pub time: Duration,
@@ -77,7 +77,7 @@ impl Quiverd {
     pub fn api(&self) -> PathBuf {
         self.folder().join("api")
     }
-    /// What it has used so far.
+    /// CPU time used so far.
     pub fn usage(&self) -> Result<Usage, String> {
         let threads = self.ask("show threads")?;
         let counted = |column: &str| threads[0][column].as_u64().ok_or(format!("`show threads` has no {column}"));

@@ -46,13 +46,13 @@ const GENERATOR: [&str; 3] = [
     "packet-generator enable",
 ];
 
-/// What a client of VPP's API asks for: all routes of table 0 of IPv4.
+/// The request of an API client: all routes of IPv4 table 0.
 const DUMP: &str = "dump ip_route_dump";
 
 /// A kind of work.
 struct Work {
     name: &'static str,
-    /// What comes before, and is not measured.
+    /// Set-up before the measurement.
     first: fn(&mut Daemon) -> Result<(), String>,
     commands: fn() -> Vec<String>,
     /// Whether it is over, if it goes on longer than others.
@@ -115,7 +115,7 @@ const WORKS: [Work; 8] = [
 
 const STATIONS: usize = 1_000_000;
 
-/// Has a million stations learned, whose minute is over soon.
+/// Makes the bridge learn a million stations that expire soon.
 fn meet_a_million(daemon: &mut Daemon) -> Result<(), String> {
     command(daemon, "create bridge-domain 1 mac-age 1 learn-limit 2000000")?;
     command(

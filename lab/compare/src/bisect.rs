@@ -39,26 +39,26 @@ pub trait Commits {
     fn measure(&mut self, commit: &str) -> Result<f64, Self::Error>;
 }
 
-/// What is asked for.
+/// A bisection to do: the commits, and how they are measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// From the good one to the bad one, by their ids.
+    /// Ids of the commits, from the good one to the bad one.
     pub commits: Vec<String>,
     /// How often each is measured.
     pub samples: usize,
-    /// What builds and what measures, so that other answers are not taken for these.
+    /// The commands that build and measure. A state file with other ones is refused.
     pub method: Vec<String>,
 }
 
-/// What is known, as it is in the file.
+/// The content of the state file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
     question: Question,
-    /// By commit.
+    /// Answers by commit.
     answers: BTreeMap<String, Answer>,
-    /// What the good one does: samples are ratios to it in turns, times this.
+    /// Mean figure of the good commit. Samples are ratios to it, measured in turns, times this level.
     level: Option<f64>,
 }
 
@@ -76,31 +76,31 @@ pub struct Bisection {
     file: PathBuf,
 }
 
-/// What goes on.
+/// Progress of a bisection.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// This commit is built and measured; at most so many are left with it.
     Measures {
-        /// Which.
+        /// The commit.
         commit: &'a str,
-        /// How many.
+        /// Number of commits left to measure, at most.
         remaining: u32,
     },
     /// It was measured earlier.
     Knows {
-        /// Which.
+        /// The commit.
         commit: &'a str,
     },
     /// It cannot be built.
     Skips {
-        /// Which.
+        /// The commit.
         commit: &'a str,
-        /// Why.
+        /// The reason.
         because: &'a str,
     },
-    /// Whom its samples belong with.
+    /// The samples of a commit join the good side or the bad side.
     Joins {
-        /// Which.
+        /// The commit.
         commit: &'a str,
         /// How sure that is, in bits.
         joined: Joined,
@@ -114,10 +114,10 @@ pub enum Event<'a> {
     },
 }
 
-/// What was found.
+/// The result of a bisection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// One of these made the change: several only where those between could not be built.
+    /// The commit that made the change; several if those between them could not be built.
     pub commits: Vec<String>,
     /// The last good one against the last of these, in turns.
     pub judgement: Judgement,
@@ -129,17 +129,17 @@ pub enum BisectionError<E: std::error::Error> {
     /// The file is of something else.
     #[error("{path}: {what}; delete it, or name another folder")]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The mismatch.
         what: String,
     },
     /// The file cannot be written.
     #[error("{path}: cannot be written: {error}")]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// The ends are the same, as far as can be seen.
@@ -148,17 +148,17 @@ pub enum BisectionError<E: std::error::Error> {
     /// An end does not build.
     #[error("{commit}: {because}")]
     End {
-        /// Which.
+        /// The commit.
         commit: String,
-        /// Why.
+        /// The reason.
         because: String,
     },
     /// A measurement failed. What is known is kept.
     #[error("{commit}: {error}")]
     Measure {
-        /// Of which.
+        /// The commit.
         commit: String,
-        /// Why.
+        /// The error.
         error: E,
     },
     /// The last two cannot be compared.
@@ -242,7 +242,7 @@ impl Bisection {
         }
     }
 
-    /// What is known of a commit, or comes to be.
+    /// Returns the answer of a commit; builds and measures it if there is none yet.
     fn answer<C: Commits>(
         &mut self,
         commits: &mut C,
@@ -301,7 +301,7 @@ impl Bisection {
         Ok(pairs.iter().map(|(good, own)| own / good * level).collect())
     }
 
-    /// What the good end does and a sample of the bad one, for each of its samples, once both are known.
+    /// Pairs of figures of the good and the bad end, one for each sample, once both are known.
     fn ends(&self) -> Option<Vec<(f64, f64)>> {
         let (level, bad) = (self.known.level?, self.known.question.commits.last()?);
         match self.known.answers.get(bad)? {
@@ -330,7 +330,7 @@ impl Bisection {
         Ok(Found { commits: found, judgement })
     }
 
-    /// Whole, or as it was.
+    /// Writes the state file atomically: a failed write leaves the old one.
     fn keep<E: std::error::Error>(&self) -> Result<(), BisectionError<E>> {
         let write = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));

@@ -39,14 +39,14 @@ pub enum BuildError {
     Folder {
         /// Which folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl Builds {
-    /// By a script that is run in the commit's tree, and puts what is measured into `$QUIVER_BUILD`. Tree and builds are kept
-    /// in `state`, a path from the root. A build ends when it is to `stop`.
+    /// Builds by a script that runs in the commit's tree and puts its results into `$QUIVER_BUILD`. Tree and builds are
+    /// kept in `state`, an absolute path. A build ends when `stop` is set.
     pub fn new(git: Git, script: Script, state: &Path, stop: Stop) -> Builds {
         Builds { git, script, state: state.to_owned(), stop, owns_tree: Cell::new(false) }
     }

@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 
 use quiver_stop::{Asked, Stop, output_of};
 
-/// What a command is started by (util-linux): it goes with this program, by whatever death of it, and is a session of its own. So
-/// all of it can be ended; and what would ask at the terminal says that it cannot, where it would stand still in the background.
+/// The program that starts a command (setpriv of util-linux). The command dies with this program, and is a session of
+/// its own, so all of its processes can be ended. A command that asks on the terminal gets an error; in the background
+/// it would hang.
 const STARTER: &str = "setpriv";
 const BY: [&str; 6] = ["--pdeathsig", "KILL", "--", "setsid", "sh", "-c"];
 
@@ -21,17 +22,17 @@ pub enum CommandError {
     /// It was not started.
     #[error("`{script}` cannot be started: {error}")]
     Start {
-        /// Which.
+        /// The command.
         script: String,
-        /// Why.
+        /// The error.
         error: std::io::Error,
     },
     /// It failed.
     #[error("`{script}` ended with {status}: {said}")]
     Failed {
-        /// Which.
+        /// The command.
         script: String,
-        /// How.
+        /// Its exit status.
         status: std::process::ExitStatus,
         /// The end of what it said.
         said: String,
@@ -39,15 +40,15 @@ pub enum CommandError {
     /// The user has ended it.
     #[error("`{script}` was interrupted")]
     Interrupted {
-        /// Which.
+        /// The command.
         script: String,
     },
     /// It does not say a number.
     #[error("`{script}` says '{said}' last: the last line must be a number above zero, such as packets per second")]
     NoNumber {
-        /// Which.
+        /// The command.
         script: String,
-        /// What it says last.
+        /// The last line of its output.
         said: String,
     },
 }

@@ -25,7 +25,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What it says all together: a test that fails now, or is gone, was not seen to be as fast.
+    /// The overall result. A test that fails now, or is missing, does not count as equally fast.
     pub fn summary(&self) -> Summary {
         let verdicts = self.rows.iter().map(|row| row.judgement.as_ref().ok().map(|judgement| judgement.verdict));
         let failed = self.failed.iter().filter(|(side, ..)| *side == Side::Current).count();
@@ -37,14 +37,14 @@ impl Comparison {
     }
 }
 
-/// What only one side has.
+/// A test that only one side has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alone {
-    /// Which.
+    /// The side.
     pub side: Side,
     /// The test, and whose it is.
     pub name: Name,
-    /// Of which other devices and machines the other side has the same test. It is not compared with these.
+    /// The other devices or machines for which the other side has this test. They are not compared.
     pub elsewhere: BTreeSet<Name>,
 }
 
@@ -53,7 +53,7 @@ pub struct Alone {
 pub struct Row {
     /// The test, and whose it is.
     pub name: Name,
-    /// What is compared.
+    /// The figure that is compared.
     pub measure: Measure,
     /// The median of either side, parent first.
     pub medians: (f64, f64),
@@ -61,11 +61,11 @@ pub struct Row {
     pub documents: (usize, usize),
     /// Whether they were measured in turns.
     pub is_paired: bool,
-    /// What is said, or why nothing can be.
+    /// The judgement, or the reason why there is none.
     pub judgement: Result<Judgement, Incomparable>,
 }
 
-/// What all rows say together.
+/// Overall result of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summary {
     /// Nothing is slower, certainly.
@@ -77,7 +77,7 @@ pub enum Summary {
 }
 
 impl Summary {
-    /// Of verdicts, or of measurements that none could be drawn from.
+    /// Summary of verdicts; None stands for measurements without one.
     pub fn of(verdicts: impl IntoIterator<Item = Option<Verdict>>) -> Summary {
         let mut summary = None;
         for verdict in verdicts {
@@ -130,7 +130,7 @@ pub fn compare(
 
 type Samples = BTreeMap<Name, BTreeMap<Measure, Vec<Sample>>>;
 
-/// What only one side has, and of whom the other one has it.
+/// Tests that only one side has, with the devices and machines for which the other side has them.
 fn alone(samples: &Samples) -> Vec<Alone> {
     let has = |name: &Name, side| samples[name].values().flatten().any(|sample| sample.side == side);
     let of = |(name, side, other): (&Name, Side, Side)| {

@@ -20,11 +20,11 @@ pub trait Bench {
 pub struct Plan {
     /// How many times both are measured.
     pub pairs: usize,
-    /// What is let pass.
+    /// Rule that decides what passes.
     pub gate: Gate,
     /// How sure a verdict shall be.
     pub confidence: Confidence,
-    /// By which it is tossed who of a pair comes first.
+    /// Seed that decides the order within each pair.
     pub seed: u64,
 }
 
@@ -60,12 +60,12 @@ pub enum GateError<E> {
     Bench {
         /// Which, from 1.
         pair: usize,
-        /// Whose.
+        /// The side that failed.
         side: Side,
-        /// Why.
+        /// The error.
         error: E,
     },
-    /// What was measured has no ratio.
+    /// The samples have no ratio.
     #[error(transparent)]
     Incomparable(#[from] quiver_verdict::compare::Incomparable),
 }

@@ -10,7 +10,7 @@ pub struct Git {
     repository: PathBuf,
 }
 
-/// What git says no to.
+/// A failed git command.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// It is not there.
@@ -19,23 +19,23 @@ pub enum GitError {
     /// It fails.
     #[error("`git {arguments}`: {said}")]
     Failed {
-        /// What was asked.
+        /// Arguments of the command.
         arguments: String,
-        /// What it says.
+        /// Git's error output.
         said: String,
     },
     /// There is something else where commits are to be checked out.
     #[error("{}: is no tree of this repository: name another folder, or move it away", path.display())]
     Foreign {
-        /// What is there.
+        /// The path that is in the way.
         path: PathBuf,
     },
     /// There is nothing between.
     #[error("{good} is not before {bad}: name a good commit, and a bad one that has it in its history")]
     Order {
-        /// As it was named.
+        /// The name that was given.
         good: String,
-        /// As it was named.
+        /// The name that was given.
         bad: String,
     },
 }

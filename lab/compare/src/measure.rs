@@ -1,4 +1,4 @@
-//! What a document says about performance: numbers that can be compared.
+//! The figures of a document that can be compared.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use quiver_result::{Busy, Document, LIMITED, Outcome};
 use quiver_verdict::gate::Better;
 use quiver_verdict::median;
 
-/// What a number of a document is.
+/// A figure of a document, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
     /// The average rate that comes back.
@@ -93,7 +93,7 @@ pub fn measures(document: &Document) -> Vec<(Measure, f64)> {
     all
 }
 
-/// What is compared with its like only.
+/// The unit of a busy figure, and its amount: only figures of the same unit are compared.
 fn named(busy: &Busy) -> (&'static str, f64) {
     let name = match busy {
         Busy::ThreadTicks { .. } => "thread ticks a packet",

@@ -1,4 +1,5 @@
-//! What a document is a sample of: which test, of which device, on which machine. Only what is equal in all three is compared.
+//! Identifies the sample that a document holds: the test, the device and the machine. Only documents that agree in all
+//! three are compared.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +12,7 @@ use crate::Selection;
 /// The entry of a document's configuration in which ports and links of a testbed are told.
 const TESTBED: &str = "testbed";
 
-/// What two sides are compared across, where both say which one they mean: peers, or machines.
+/// Whether two sides are compared across devices or across machines: both sides name one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Across {
     /// Each side's device is what it names.
@@ -21,7 +22,7 @@ pub struct Across {
 }
 
 impl Across {
-    /// What both sides name.
+    /// Compares across a key if both selections name it.
     pub fn of(one: &Selection, other: &Selection) -> Across {
         Across {
             devices: one.device.is_some() && other.device.is_some(),
@@ -30,10 +31,10 @@ impl Across {
     }
 }
 
-/// What samples have in common that are compared.
+/// The key that compared samples share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// As suites call it, but for the device's word.
+    /// The test's name in the suite, without the device's word.
     pub test: String,
     /// The kind of device; none where devices are compared.
     pub device: Option<String>,
@@ -42,7 +43,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Of a document.
+    /// The key of a document.
     pub fn of(document: &Document, across: Across) -> Name {
         Name {
             test: test(document),
@@ -61,7 +62,7 @@ impl Name {
     }
 }
 
-/// Whose it is: `quiver on perf1 (EPYC 9355, 2 cores, x86_64, Linux 6.12.0)`.
+/// Formats device and machine: `quiver on perf1 (EPYC 9355, 2 cores, x86_64, Linux 6.12.0)`.
 impl fmt::Display for Name {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.device.as_deref().unwrap_or("any device"))?;
@@ -69,7 +70,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// As suites call it, but for the device, so that peers can be compared in the same test.
+/// The test's name in the suite, without the device, so that devices can be compared in one test.
 fn test(document: &Document) -> String {
     let words: Vec<&str> = Device::ALL.iter().map(|device| device.word()).collect();
     let parts = document.test_name_long.split('-').filter(|part| !words.contains(part));

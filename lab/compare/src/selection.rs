@@ -20,13 +20,13 @@ pub struct Selection {
     pub machine: Option<String>,
 }
 
-/// What is no selection.
+/// A selection that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     /// There are two places.
     #[error("'{second}' is a second place beside '{first}': name one folder or URL, and revision=, device=, machine=")]
     Places {
-        /// One.
+        /// The first value.
         first: String,
         /// The other.
         second: String,
@@ -34,7 +34,7 @@ pub enum SelectionError {
     /// There is no such key, or it is here twice, or has no value.
     #[error("'{part}': write revision=, device= or machine=, each once, with a value")]
     Key {
-        /// What stands there.
+        /// The text of that part.
         part: String,
     },
 }

@@ -24,7 +24,7 @@ pub fn others(job: &Job<'_>) -> Vec<usize> {
     cores
 }
 
-/// As `taskset` and most programs take them: `1,3`.
+/// Formats a list of cores as `taskset` and most programs take it: `1,3`.
 pub fn list(cores: &[usize]) -> String {
     cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }

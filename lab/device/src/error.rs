@@ -1,11 +1,11 @@
-//! Why a device does not do what it should.
+//! Errors of a device.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::Job;
 
-/// What went wrong with which device. What devices said last is in the text.
+/// A device's failure. The text ends with the device's last output.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program, a namespace: it did not start, or ended.
@@ -17,17 +17,17 @@ pub enum Error {
     /// A host of a testbed on which no device can be measured.
     #[error("{host}: {what}; {remedy}")]
     Site {
-        /// Which.
+        /// The host.
         host: String,
-        /// What is wrong there.
+        /// The fault.
         what: String,
-        /// What would be right.
+        /// The remedy.
         remedy: String,
     },
     /// The device's program is not there.
     #[error("there is no program {program}: {remedy}")]
     Missing {
-        /// Which.
+        /// The program.
         program: String,
         /// Where it comes from.
         remedy: String,
@@ -35,9 +35,9 @@ pub enum Error {
     /// The device's program has not all of its parts.
     #[error("{device} has no plugin {plugin}: {remedy}")]
     NoPlugin {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// What it lacks.
+        /// Name of the missing plugin.
         plugin: &'static str,
         /// Where that comes from.
         remedy: String,
@@ -45,17 +45,17 @@ pub enum Error {
     /// A file of the run.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The device has ended by itself.
     #[error("{device} has ended ({status}); the last that it said: {said}")]
     Ended {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// How.
+        /// Its exit status.
         status: std::process::ExitStatus,
         /// The end of its output.
         said: String,
@@ -63,11 +63,11 @@ pub enum Error {
     /// The device runs and cannot be talked to.
     #[error("{device} does not answer `{command}`: {error}; the last that it said: {said}")]
     Silent {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// What it was asked.
+        /// The command.
         command: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
         /// The end of its output.
         said: String,
@@ -75,9 +75,9 @@ pub enum Error {
     /// The device refuses a command.
     #[error("{device} refuses `{command}`: {answer}")]
     Refused {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// As it was given.
+        /// The command.
         command: String,
         /// Its answer.
         answer: String,
@@ -85,11 +85,11 @@ pub enum Error {
     /// An answer that its driver does not understand.
     #[error("{device} answers `{command}` without {lacking}: {answer}")]
     Foreign {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// What it was asked.
+        /// The command.
         command: String,
-        /// What is not there.
+        /// The missing part of the answer.
         lacking: String,
         /// Its answer.
         answer: String,
@@ -97,11 +97,11 @@ pub enum Error {
     /// The device does not get there in time.
     #[error("{device}: {awaited} was waited for {seconds} s in vain; it says: {said}")]
     NotReady {
-        /// Which.
+        /// The device.
         device: &'static str,
-        /// What was waited for.
+        /// The awaited event.
         awaited: String,
-        /// How long.
+        /// The limit, in seconds.
         seconds: u64,
         /// Its answer, or the end of its output.
         said: String,
@@ -111,9 +111,9 @@ pub enum Error {
     Impossible {
         /// The case's name.
         case: String,
-        /// What is asked for.
+        /// The unsupported request.
         what: String,
-        /// What would be right.
+        /// The remedy.
         remedy: String,
     },
 }
@@ -130,7 +130,7 @@ impl Error {
         Error::Impossible { case: job.case.name(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// Wraps what the system says about a file.
+    /// Adds the path to a system's error.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |error| Error::File { path, error }

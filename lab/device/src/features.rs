@@ -1,4 +1,4 @@
-//! What a router is told of the case's feature, in commands that Quiver and VPP share.
+//! Commands for the case's router feature that Quiver and VPP share.
 
 use std::net::IpAddr;
 
@@ -20,8 +20,8 @@ pub fn commands(case: &Case, traffic: &Traffic, ports: [&str; 2]) -> Vec<String>
     }
 }
 
-/// A list of what is for a side's routes, a policy that sends it to the side's next hop for policies, and where that holds. The
-/// list is given its number, which counts from 0; the policy has the same.
+/// Commands for a list of packets to a side's routes, a policy that sends them to the side's policy next hop, and its
+/// attachment. The list gets the next number from 0; the policy has the same.
 fn policy(number: usize, to: &Side, [from, by]: [&str; 2], family: &str) -> Vec<String> {
     let (Some((hop, _)), Some((network, length))) = (to.policy_hop, to.network()) else { return vec![] };
     let any = if matches!(hop, IpAddr::V6(_)) { "::/0" } else { "0.0.0.0/0" };

@@ -1,4 +1,4 @@
-//! What a device's system is asked by: this machine, a namespace of it, or a host of a testbed.
+//! Runs scripts where the device runs: on this machine, in a namespace of it, or on a host of a testbed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 pub enum Ground {
     /// On this machine: in a namespace, by its file, or where this program is.
     Here { namespace: Option<String>, folder: PathBuf },
-    /// On a host of a testbed. What names of its files begin with is no other file's.
+    /// On a host of a testbed. The prefix of its files' names is unique there.
     There { stay: Arc<Stay>, files: String },
 }
 
 impl Ground {
-    /// That of a job.
+    /// The ground of a job.
     pub fn of(job: &Job<'_>) -> Ground {
         match job.site {
             Some(site) => Ground::There {
@@ -38,7 +38,7 @@ impl Ground {
         }
     }
 
-    /// What a short script writes there.
+    /// Runs a short script there and returns its output.
     pub fn ask(&self, script: &str) -> Result<String, Error> {
         match self {
             Ground::Here { namespace: Some(file), .. } => {

@@ -12,12 +12,12 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Of a device that has none of them yet.
+    /// For a device that has none of these routes yet.
     pub fn new(device: &'static str, traffic: &Traffic) -> Growth {
         Growth { device, traffic: traffic.clone(), grown: 0 }
     }
 
-    /// So many more.
+    /// Returns the next `entries` routes.
     ///
     /// # Errors
     /// The case routes nothing.

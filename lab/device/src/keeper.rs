@@ -1,4 +1,4 @@
-//! What a device changes around it, and a process that puts it back.
+//! Changes the system around a device, and a process that undoes the changes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::{Error, Job, cores};
 
 /// Does the steps of a plan, and undoes them.
 const KEEPER: &str = include_str!("keeper.sh");
-/// What it says behind the last one, and in front of one that was not done.
+/// Printed after the last step, and before a step that failed.
 const KEPT: &str = "kept.\n";
 const REFUSED: &str = "refused: ";
 /// How long that may take: two million routes are some seconds' work.
@@ -32,12 +32,13 @@ impl Keeper {
         done.map(|()| Keeper(Some(process))).map_err(refused)
     }
 
-    /// An error if it has ended: somebody has ended it, or the connection is lost.
+    /// An error if the process has ended, or the connection is lost.
     pub fn check(&mut self) -> Result<(), Error> {
         self.0.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// Waits until `look` says that what was done has come about. Errors of `look` end it, and so does its own end.
+    /// Waits until `look` returns that a change has taken effect. Errors of `look` end the wait, and so does the end of
+    /// the process.
     pub fn wait_until(
         &mut self,
         awaited: &str,
@@ -47,7 +48,7 @@ impl Keeper {
         self.0.as_mut().map_or(Ok(()), |process| process.wait_until(awaited, within, |_| look()))
     }
 
-    /// Has all undone.
+    /// Undoes all steps.
     pub fn stop(mut self) -> Result<(), Error> {
         self.0.take().map_or(Ok(()), Process::stop)
     }

@@ -1,11 +1,11 @@
-//! Devices under test: what the lab sends packets through and measures.
+//! Devices under test: the lab sends packets through them and measures them.
 //!
 //! A [`Job`] says what a device is to do, on which cores, and where the generator's ends are; [`start`] starts a process of
 //! the case's device for it, configures that in its own language, and returns a [`Device`], by which everything else is
 //! asked. The generator is the master of every memif interface and listens; a device connects, with both of its ports.
 //!
-//! What a device makes, it makes in the job's folder and in the namespace of its ports. All of it is gone with the value,
-//! after a panic, too.
+//! A device makes files and interfaces only in the job's folder and in the namespace of its ports. All of them are gone
+//! with the value, after a panic, too.
 #![forbid(unsafe_code)]
 
 mod cores;
@@ -38,13 +38,13 @@ pub use error::Error;
 pub use site::Site;
 pub use usage::{Busy, Measure, Usage};
 
-/// What a device is to do.
+/// A device to start: the case, its ports, its cores and its folder.
 pub struct Job<'run> {
     /// The case: device, function, scale, frames.
     pub case: &'run Case,
     /// The two ends that it joins.
     pub ports: [Port<'run>; 2],
-    /// The core of each worker. What else the device's process does is kept off these where there are others.
+    /// The core of each worker. Other threads of the device's process stay off these where there are others.
     pub cpus: Vec<usize>,
     /// Where its files may lie: sockets, configuration, output.
     pub folder: &'run Path,
@@ -54,7 +54,7 @@ pub struct Job<'run> {
     pub site: Option<&'run Site>,
     /// Its place in a row of devices that packets pass one after the other, from 0, and how many these are.
     pub place: (usize, usize),
-    /// Whose flag ends every wait for it.
+    /// The flag that ends every wait for the device.
     pub stop: &'run Stop,
 }
 
@@ -62,7 +62,7 @@ pub struct Job<'run> {
 pub enum Port<'run> {
     /// A memif interface, whose master listens.
     Memif {
-        /// Where.
+        /// The socket.
         socket: PathBuf,
         /// Its number there.
         id: u32,
@@ -72,24 +72,24 @@ pub enum Port<'run> {
     Host {
         /// Where it is; without one, where the device is.
         namespace: Option<&'run Namespace>,
-        /// What it is called there.
+        /// The interface's name there.
         name: String,
     },
     /// A TAP interface that the device makes.
     Tap {
         /// Where its kernel end is, at which the generator is: the device lives there.
         namespace: &'run Namespace,
-        /// What that end is called.
+        /// Name of the kernel end.
         name: String,
     },
 }
 
 /// A running device under test.
 pub trait Device: Send {
-    /// What it is, as it says itself.
+    /// The version that the device reports.
     fn version(&self) -> String;
 
-    /// What it was told, in its own language.
+    /// The configuration, in the device's own language.
     fn configuration(&self) -> &str;
 
     /// Waits until packets can pass.
@@ -98,20 +98,20 @@ pub trait Device: Send {
     /// It ends, or time is over.
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error>;
 
-    /// What it has used since it was started.
+    /// CPU time and busy ticks used since the start.
     ///
     /// # Errors
     /// It ends, or does not say so.
     fn usage(&mut self) -> Result<Usage, Error>;
 
-    /// What it has counted since it was started, by its own names, with drops by reason.
+    /// Counters since the start, by the device's own names, with drops by reason.
     ///
     /// # Errors
     /// It ends, or does not say so.
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error>;
 
-    /// What it holds of everything that should be given back, by its own names: memory, in bytes, and buffers. What a device
-    /// does not say is not there.
+    /// Resources that a leak would grow: memory in bytes and buffers in use, by the device's own names. A figure that
+    /// the device does not report is absent.
     ///
     /// # Errors
     /// It ends, or does not say so.
@@ -186,7 +186,7 @@ impl Job<'_> {
         })
     }
 
-    /// What it must know of the packets.
+    /// Addresses, tags and routes of the case as this device sees them.
     fn traffic(&self) -> Traffic {
         Traffic::of(self.case).at(self.place.0, self.place.1)
     }

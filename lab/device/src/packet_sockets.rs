@@ -1,4 +1,4 @@
-//! What the packet sockets (AF_PACKET) of another process have lost because their rings were full.
+//! Packets that the packet sockets (AF_PACKET) of another process lost because their rings were full.
 //!
 //! The kernel counts that for each socket and tells whoever asks by the socket (packet(7), `PACKET_STATISTICS`), from then on
 //! counting anew. VPP does not ask, testpmd may. So their sockets are duplicated into this process, and asked here.
@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 /// The name of the counter.
 pub const RING_FULL: &str = "af-packet ring-full";
 
-/// What a device's configuration says where they cannot be asked.
+/// Text in a device's configuration if the sockets cannot be read.
 pub const LOST_UNKNOWN: &str = "what its packet sockets lose is not known";
 
 /// The option, by which the kernel tells packets and drops.
@@ -29,7 +29,7 @@ nix::getsockopt_impl!(
     GetStruct<libc::tpacket_stats>
 );
 
-/// The packet sockets of a process, and what they have lost so far.
+/// The packet sockets of a process, and their losses so far.
 #[derive(Debug, Default)]
 pub struct PacketSockets {
     sockets: Vec<OwnedFd>,
@@ -37,7 +37,7 @@ pub struct PacketSockets {
 }
 
 impl PacketSockets {
-    /// Those that it has now; or why they cannot be had.
+    /// Duplicates the packet sockets that the process has now; or says why it cannot.
     pub fn of(process: u32) -> Result<PacketSockets, String> {
         let net = format!("/proc/{process}/net/packet");
         let inodes = inodes(&fs::read_to_string(&net).map_err(|error| format!("{net}: {error}"))?);

@@ -22,14 +22,14 @@ use crate::{Error, Job, Site, Socket};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a device that does not answer may take to have ended.
 const DYING: Duration = Duration::from_secs(1);
-/// How long a host may take to start a program, or to say what the system knows of it.
+/// Limit for a host to start a program, or to answer a question about it.
 const STARTED_WITHIN: Duration = Duration::from_secs(30);
 /// How long a device may take to end: with millions of routes it has as many things to give back.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 /// Bytes of the end of its output that errors tell.
 const SAID: usize = 800;
 
-/// What resident memory is called among the holdings.
+/// Name of the resident-memory series.
 pub const RESIDENT: &str = "resident memory";
 
 /// A running process; ended when this value is dropped.
@@ -40,7 +40,7 @@ pub struct Process {
     stop: Stop,
 }
 
-/// Where it runs, and what is known of it.
+/// Where the process runs, with its handle.
 enum Where {
     Here(Program),
     /// On a host of a testbed, by its shell.
@@ -60,15 +60,15 @@ enum Input {
 
 /// Says which process it is, and becomes the program.
 const ANNOUNCED: &str = r#"echo "process $$."; exec "$@""#;
-/// The same of one that is told something by a pipe with a name. It holds both ends, so that it does not wait for anybody, and
-/// nobody for it.
+/// The same for a program that reads from a named pipe. The script holds both ends of the pipe, so neither side blocks
+/// on opening it.
 const LISTENING: &str = r#"mkfifo "$1" && fifo=$1 && shift && echo "process $$." && exec "$@" <>"$fifo" 2>&1"#;
 
 /// Whether something that is waited for has come.
 pub enum Progress {
     /// Yes.
     Done,
-    /// Not yet: what the device says instead.
+    /// Not yet, with the device's current state.
     NotYet(String),
 }
 
@@ -144,12 +144,12 @@ impl Process {
         told.map_err(|error| self.silent(line, error))
     }
 
-    /// How long those of its threads whose name `is_worker` takes were kept off their cores; or why that is not known.
+    /// Time for which its threads that `is_worker` accepts waited for a core; or the reason why it is unknown.
     pub fn waited(&self, is_worker: impl Fn(&str) -> bool) -> Result<Duration, String> {
         waited(self.here()?, is_worker)
     }
 
-    /// Its packet sockets, whose losses are counted from now on; or why they cannot be had.
+    /// Its packet sockets, with losses counted from now on; or the reason why there are none.
     pub fn packet_sockets(&self) -> Result<PacketSockets, String> {
         PacketSockets::of(self.here()?)
     }
@@ -176,14 +176,14 @@ impl Process {
         }
     }
 
-    /// What files of its process say on its host.
+    /// Reads a file of the process below `/proc` on its host.
     fn file(&mut self, name: &str, what: &str) -> Result<String, Error> {
         let Where::There { stay, id, .. } = &self.program else { return Ok(String::new()) };
         let read = stay.ask(&format!("cat /proc/{id}/{name}"), STARTED_WITHIN);
         read.map_err(|error| self.silent(what, io::Error::other(error)))
     }
 
-    /// The end of what it has said.
+    /// The end of its output.
     pub fn said(&self) -> String {
         end_of(&self.output())
     }
@@ -211,7 +211,7 @@ impl Process {
         }
     }
 
-    /// What it has said since it had said so many bytes.
+    /// The output behind the first `written` bytes.
     pub fn output_since(&self, written: usize) -> String {
         match &self.program {
             Where::Here(program) => program.output().get(written..).unwrap_or_default().to_owned(),
@@ -226,7 +226,7 @@ impl Process {
         })
     }
 
-    /// Why it does not answer: it has ended, or what the system says.
+    /// The error of a device that does not answer: its exit, or the system's error.
     pub fn silent(&mut self, command: &str, error: io::Error) -> Error {
         // Who dies closes its sockets some time before it is known to be dead.
         let mut wait = self.wait(DYING);
@@ -241,7 +241,7 @@ impl Process {
         }
     }
 
-    /// Why a client of its binary API has no answer: it refused, or what [`Process::silent`] says.
+    /// The error of a binary API request: a refusal, or the result of [`Process::silent`].
     pub fn refused(&mut self, command: &str, error: ClientError) -> Error {
         match error {
             ClientError::Socket(error) => self.silent(command, error),
@@ -294,7 +294,7 @@ impl Process {
         }
     }
 
-    /// Has it end by a signal, and waits for that.
+    /// Ends the process by SIGTERM and waits for its end.
     pub fn stop(mut self) -> Result<(), Error> {
         self.check()?;
         let program = match &self.program {
@@ -348,7 +348,7 @@ fn there(
     Ok(Where::There { id: id.ok_or_else(foreign)?, running, stay: site.stay().clone() })
 }
 
-/// The end of what was said.
+/// The end of an output.
 fn end_of(output: &str) -> String {
     let text = output.trim();
     let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));

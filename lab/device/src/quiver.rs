@@ -14,7 +14,7 @@ use crate::growth::Growth;
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::{Busy, Device, Error, Job, MTU, Measure, Port, Usage, cores, features, ring_size, routes};
 
-/// What errors call it.
+/// Name of the device in errors.
 const QUIVER: &str = "quiver";
 /// Packet buffers for each worker where they are shared: both rings of two interfaces, and some on their way.
 const BUFFERS: usize = 16_384;
@@ -24,7 +24,7 @@ const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(20);
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 /// Receive queues at most of an interface of the kernel.
 const QUEUES_MAX: usize = 16;
-/// From so many routes on a table is made for many.
+/// Number of routes from which on a table is made large.
 const MANY: u32 = 1000;
 
 /// A running quiverd.

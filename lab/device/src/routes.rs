@@ -11,7 +11,7 @@ use quiver_suite::field::Function;
 
 /// The number of the table that a case's routes are in, where it is not the one that is there always.
 pub const TABLE: u32 = 1;
-/// So many parts of a side's routes are commands; more are messages.
+/// Up to this many groups of routes are commands; more are API messages.
 const COMMANDS_MAX: usize = 64;
 
 /// The word of the family in commands about tables.
@@ -37,7 +37,7 @@ pub fn command(
     format!("ip route add count {count} {first}/{length}{table}{ways}")
 }
 
-/// What a configuration says of those that are messages.
+/// Summary for the document's configuration of routes that go by API messages.
 pub fn told(routes: &[Routes], table: u32, interface: &str) -> String {
     let count: u32 = routes.iter().map(|routes| routes.count).sum();
     format!("ip_route_add_del is_add 1, table_id {table}: {count} routes by {interface}")

@@ -15,7 +15,7 @@ use crate::Error;
 
 /// How long a host may take to answer a question.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// What a host is asked first: a line for each answer, and then its interfaces.
+/// The first script on a host: a line for each answer, and then its interfaces.
 const FACTS: &str = "id -u; uname -sr; uname -m; sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
 cat /proc/sys/kernel/random/boot_id; ip -json link show";
 
@@ -31,7 +31,7 @@ pub struct Site {
     files: Cell<u32>,
 }
 
-/// What a host is.
+/// Facts of a host that were read when it was reached.
 #[derive(Debug, Default, PartialEq)]
 struct Facts {
     user: String,
@@ -61,12 +61,12 @@ impl Site {
         Ok(Site { name, stay, programs, facts, brought: OnceCell::new(), files: Cell::new(0) })
     }
 
-    /// As the testbed calls it.
+    /// The host's name in the testbed's file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What runs commands on it.
+    /// Runs commands on the host.
     pub fn shell(&self) -> &Shell {
         self.stay.shell()
     }
@@ -85,7 +85,7 @@ impl Site {
         &self.facts.kernel
     }
 
-    /// What tells this run of its kernel from all others: hosts may share one.
+    /// The boot id of the host's kernel: testbed hosts may share one kernel.
     pub fn boot(&self) -> &str {
         &self.facts.boot
     }
@@ -95,7 +95,7 @@ impl Site {
         &self.facts.cores
     }
 
-    /// What `ip -json link show` told of an interface when the host was reached.
+    /// The entry of `ip -json link show` for an interface when the host was reached.
     ///
     /// # Errors
     /// There is none of this name, it is down, or nobody here may take it. `port` is what the testbed calls it.
@@ -120,7 +120,7 @@ impl Site {
         Ok(link)
     }
 
-    /// Whether who is logged in may do what a device takes there: only of a quiverd, that has it by itself, the rights can be less.
+    /// Whether the user there has the rights that a device needs. A quiverd with capabilities of its own needs fewer.
     pub(crate) fn admits(&self, device: Device) -> Result<(), Error> {
         if device == Device::Quiver || self.facts.user == "0" {
             return Ok(());
@@ -129,7 +129,7 @@ impl Site {
         Err(Error::Site { host: self.name.clone(), what, remedy: "log in as root".to_owned() })
     }
 
-    /// What a short script writes there.
+    /// Runs a short script there and returns its output.
     ///
     /// # Errors
     /// It fails, or the host is not reached.

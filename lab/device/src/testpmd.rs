@@ -13,29 +13,29 @@ use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
 
-/// What errors call it.
+/// Name of the device in errors.
 const TESTPMD: &str = "testpmd";
-/// What it says when it waits for a command.
+/// The prompt at which testpmd waits for a command.
 const PROMPT: &str = "testpmd> ";
 /// How long it may take to start, and to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// Megabytes of its memory.
 const MEMORY: &str = "1024";
-/// Buffers, of 2,048 bytes: bursts of the longest frames, and what cores keep. What waits in rings lies there.
+/// Number of buffers of 2,048 bytes: enough for bursts of the longest frames, full rings, and cores' caches.
 const BUFFERS: u32 = 1 << 15;
 
 /// A running testpmd.
 pub struct Testpmd {
     process: Process,
-    /// On a host, what its ports were: it leaves them promiscuous.
+    /// On a testbed's host, restores the ports' former state: testpmd leaves them promiscuous.
     keeper: Option<Keeper>,
     workers: usize,
     version: String,
     configuration: String,
-    /// What of the cycles of bursts with packets was off the core, and these cycles at the last look.
+    /// Off-core part of the cycles of bursts with packets, and these cycles at the last look.
     off_core: OffCore,
     spent: u64,
-    /// What its ports have lost that are packet sockets.
+    /// Losses of those ports that are packet sockets.
     sockets: PacketSockets,
 }
 
@@ -135,7 +135,7 @@ impl Testpmd {
         Ok(answer)
     }
 
-    /// Waits until it waits for a command, and returns what it has said from a place of its output on.
+    /// Waits for the prompt, and returns the output from a position on.
     fn prompt(&mut self, from: usize) -> Result<String, Error> {
         let mut said = String::new();
         self.process.wait_until("its prompt", ANSWER_WITHIN, |process| {
@@ -249,7 +249,7 @@ fn counters(answer: &str) -> BTreeMap<String, u64> {
     counters
 }
 
-/// That of its package, or nothing but its path.
+/// The version of testpmd's package, or its path if there is none.
 fn version(ground: &Ground, program: &Path) -> String {
     match ground.ask("dpkg-query --show --showformat='${Version}' dpdk-dev 2>/dev/null") {
         Ok(version) if !version.trim().is_empty() => format!("DPDK {}", version.trim()),

@@ -1,33 +1,33 @@
-//! What a device has used: CPU time, and of that what its packets cost.
+//! Resources used by a device: CPU time, and the part that its packets cost.
 
 use std::time::Duration;
 
 use quiver_result::{Amount, Busy as PerPacket, TakenOut};
 
-/// What a device has used since it was started, or between two moments.
+/// Resources used since the device started, or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// CPU time of all of its threads; of the kernel, that of the core set aside for it.
     pub cpu: Duration,
-    /// What its packets have cost, if that is known apart from waiting for them.
+    /// Cost of the packets, if it is known apart from idle polling.
     pub busy: Option<Busy>,
 }
 
-/// What so many packets have cost.
+/// Work for a number of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Busy {
     /// How that is known.
     pub measure: Measure,
-    /// Ticks of the time-stamp counter, or nanoseconds, where that is what is measured.
+    /// Ticks of the time-stamp counter, or nanoseconds, by the measure.
     pub spent: f64,
-    /// Ticks among these while the system had workers off their cores, as far as that is known: they belong to nobody's
-    /// packets. Of which node they were cannot be told.
+    /// Ticks among these while the system had workers off their cores, if known. They cannot be assigned to a node or a
+    /// packet.
     pub off_core: Option<f64>,
     /// The packets that the device received.
     pub packets: u64,
 }
 
-/// How it is known what packets cost. These are not the same quantity: compare like with like.
+/// How the cost of packets is measured. The variants are different quantities; compare only equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Quiver: ticks, in its workers' thread-CPU time, of turns that had packets.
@@ -41,7 +41,7 @@ pub enum Measure {
 }
 
 impl Usage {
-    /// What was used since an earlier moment.
+    /// The difference to an earlier moment.
     pub fn since(&self, before: &Usage) -> Usage {
         let busy = self.busy.zip(before.busy).filter(|(busy, before)| busy.measure == before.measure);
         let busy = busy.map(|(busy, before)| Busy {

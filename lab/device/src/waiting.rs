@@ -29,7 +29,8 @@ impl OffCore {
     }
 }
 
-/// The time that those threads of a process have waited whose name `is_worker` takes; or why it is not known.
+/// Time for which the threads of a process that `is_worker` accepts have waited for a core; or the reason why it is
+/// unknown.
 pub fn waited(process: u32, is_worker: impl Fn(&str) -> bool) -> Result<Duration, String> {
     let folder = format!("/proc/{process}/task");
     let threads = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;

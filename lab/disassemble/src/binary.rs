@@ -13,7 +13,7 @@ pub enum BinaryError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is no program, or a broken one.
@@ -21,7 +21,7 @@ pub enum BinaryError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// What the reader said.
+        /// The reader's error.
         source: object::Error,
     },
     /// No symbol has the names of types in it.
@@ -48,11 +48,11 @@ pub struct Function {
 /// The program.
 pub struct Binary {
     functions: BTreeMap<u64, Function>,
-    /// What lies in the slots by which far functions are called: a function of this program, or a name.
+    /// Call targets by slot address: a function of this program, or a name.
     slots: HashMap<u64, Callee>,
 }
 
-/// Who is called.
+/// The target of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Callee {
     /// A function of the program, by its address.
@@ -108,7 +108,7 @@ impl Binary {
     pub fn at(&self, address: u64) -> Option<&Function> {
         self.functions.get(&address)
     }
-    /// What lies in a slot of the table of far functions.
+    /// The target in a slot of the table of indirect calls.
     pub fn slot(&self, address: u64) -> Option<&Callee> {
         self.slots.get(&address)
     }

@@ -122,7 +122,7 @@ fn is_cyclic(blocks: &[Block], from: usize) -> bool {
     false
 }
 
-/// What is known of the functions that others call.
+/// Facts about called functions.
 pub struct Calls<'b> {
     binary: &'b Binary,
     /// Whether a function returns; for those that are being looked at, no until it is found.
@@ -134,7 +134,7 @@ impl<'b> Calls<'b> {
     pub fn new(binary: &'b Binary) -> Calls<'b> {
         Calls { binary, returns: BTreeMap::new() }
     }
-    /// Whom a call or a jump out of the function leads to; None if a register decides.
+    /// The target of a call, or of a jump out of the function; None if a register decides.
     pub fn callee(&self, instruction: &Instruction) -> Option<Callee> {
         match instruction.op0_kind() {
             OpKind::NearBranch64 => Some(Callee::Local(instruction.near_branch_target())),

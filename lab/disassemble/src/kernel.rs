@@ -35,7 +35,7 @@ impl Level {
     }
 }
 
-/// What a loop is made of.
+/// Counts of a kernel's code.
 #[derive(Default)]
 pub struct Facts {
     /// Functions that are this kernel at the level.
@@ -44,15 +44,15 @@ pub struct Facts {
     pub bytes: usize,
     /// Instructions in loops.
     pub instructions: usize,
-    /// Those that use registers of a column's width, or wider.
+    /// Instructions that use registers of a column's width or wider.
     pub full: usize,
-    /// Those that use narrower vector registers.
+    /// Instructions that use narrower vector registers.
     pub narrow: usize,
     /// Entries of the list that allow the calls.
     pub cold: BTreeSet<String>,
 }
 
-/// What is wrong with a kernel, each a sentence about it; and where it is so first.
+/// Problems of a kernel as sentences, with the address of the first occurrence.
 pub type Problems = BTreeMap<String, u64>;
 
 /// Checks a kernel at one level: every copy of it that the program has.

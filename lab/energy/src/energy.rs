@@ -1,4 +1,4 @@
-//! What was used, and of which kind the number is.
+//! Energy used by a trial, with the kind of the number.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sensor::Origin;
 
-/// What a trial used. Joules and CPU seconds are never the same number under another name.
+/// Energy of a trial. Joules and CPU seconds are never mixed under one name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "measure", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Energy {
@@ -16,7 +16,7 @@ pub enum Energy {
     Joules {
         /// The sum over the sensors.
         joules: f64,
-        /// What kind of sensors they are.
+        /// The kind of the sensors.
         origin: Origin,
         /// Each alone.
         sensors: Vec<Share>,
@@ -34,7 +34,7 @@ pub enum Energy {
     },
 }
 
-/// What one sensor counted.
+/// Energy counted by one sensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
@@ -44,7 +44,7 @@ pub struct Share {
     pub joules: f64,
 }
 
-/// What a million packets cost.
+/// Cost of a million packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
     /// Joules per million packets.

@@ -1,4 +1,4 @@
-//! What a trial costs: joules where the machine has a sensor that says so, else CPU seconds, which are called that.
+//! Energy of a trial: joules where the machine has a sensor, else CPU seconds, named so.
 //!
 //! A [`Meter`] finds the sensors of Linux below a folder, which is `/sys` outside of tests. Who measures takes a
 //! [`Reading`] before and after a trial, with the time and the CPU time of its own, since there is no clock here, and

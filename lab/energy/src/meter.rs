@@ -7,7 +7,7 @@ use crate::energy::{Energy, Share};
 use crate::missing::Missing;
 use crate::sensor::{Candidate, Found, Origin, Quantity, Sensor, hwmon, powercap};
 
-/// What a machine's energy is measured by, if it can be.
+/// The machine's energy sensors.
 #[derive(Clone, Debug)]
 pub struct Meter {
     group: Option<(Origin, Vec<Sensor>)>,
@@ -19,13 +19,13 @@ pub struct Meter {
 /// When a reading is taken, by the clocks of who takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Of any steady clock.
+    /// Time on any steady clock.
     pub at: Duration,
     /// CPU time that the device under test has used up to now.
     pub cpu: Duration,
 }
 
-/// What all sensors said at a moment.
+/// Values of all sensors at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
     moment: Moment,
@@ -82,13 +82,13 @@ impl Meter {
         Meter { group: None, platform: None, missing }
     }
 
-    /// Of a machine whose sensors are not read: there will be CPU seconds only.
+    /// A meter of another machine, whose sensors are not read: the energy is CPU seconds.
     pub fn away(host: &str) -> Meter {
         Meter { group: None, platform: None, missing: vec![Missing::Away { host: host.to_owned() }] }
     }
 
-    /// A sensor of hwmon by its name: `ina226/power1`, or `hwmon3/power1` where two chips are called alike. Whoever names
-    /// it knows what is measured there.
+    /// A sensor of hwmon by its name: `ina226/power1`, or `hwmon3/power1` where two chips have the same name. The user
+    /// knows its range of measurement.
     pub fn named(root: &Path, name: &str) -> Result<Meter, Missing> {
         let is_meant = |own: &Candidate| {
             name.split_once('/')
@@ -113,7 +113,7 @@ impl Meter {
         self.group.as_ref().map(|(origin, _)| *origin)
     }
 
-    /// What is not used, and what to do about it.
+    /// Sensors that are not used, each with the remedy.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
@@ -125,9 +125,9 @@ impl Meter {
         Reading { moment, values, platform: self.platform.as_ref().map(Sensor::read) }
     }
 
-    /// What was used from the first to the last of this meter's readings. Two are enough for a trial; what takes longer
-    /// than a counter's range (some 20 minutes of a loaded server), or has a meter of power, wants more in between. Where
-    /// a sensor failed it is CPU seconds, with the reason.
+    /// The energy from the first to the last of this meter's readings. Two readings are enough for a trial. A trial
+    /// longer than a counter's range (some 20 minutes on a loaded server), or a power meter, needs more in between.
+    /// Where a sensor failed, the result is CPU seconds, with the reason.
     ///
     /// # Errors
     /// There are fewer than two readings, or they are not in the order of time.

@@ -18,7 +18,7 @@ pub enum Missing {
     /// It is of another machine than this one.
     #[error("the sensors of {host} are not read from here: measure on that machine")]
     Away {
-        /// Which.
+        /// The host.
         host: String,
     },
     /// For root only, as RAPL's counters are since Linux 5.10.
@@ -32,7 +32,7 @@ pub enum Missing {
     NotReadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: String,
     },
     /// No number.
@@ -40,7 +40,7 @@ pub enum Missing {
     NoNumber {
         /// The file.
         path: PathBuf,
-        /// What stands there, shortened.
+        /// The text of the file, shortened.
         text: String,
     },
     /// A counter that is greater than it can be.
@@ -48,9 +48,9 @@ pub enum Missing {
     OutOfRange {
         /// The file.
         path: PathBuf,
-        /// What stands there, in microjoules.
+        /// The value, in microjoules.
         value: u64,
-        /// What can be there at most, in microjoules.
+        /// The largest possible value, in microjoules.
         range: u64,
     },
     /// A counter without a known range that became smaller.
@@ -72,11 +72,11 @@ pub enum Missing {
     /// No sensor, or more than one, has the name that was asked for.
     #[error("sensor {name}: {found} sensors of hwmon are called so, must be one; there are: {there}")]
     Named {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// How many there are.
         found: usize,
-        /// What there is, in names by which each is one.
+        /// The available sensors, by unique names.
         there: String,
     },
 }

@@ -38,7 +38,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a sensor's number is.
+/// The quantity that a sensor counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Microjoules since some moment; begins anew behind `range`, if that is known.

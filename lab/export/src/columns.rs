@@ -1,4 +1,4 @@
-//! What the file has: each column with its type, what it says, and where that is in a document.
+//! Columns of the Parquet file: name, type, meaning, and the place of the value in a document.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub struct Column {
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
-    /// What it says.
+    /// The column's description.
     pub about: &'static str,
     /// Where its values are.
     pub source: Source,
@@ -65,7 +65,7 @@ impl Column {
         }
     }
 
-    /// As SQL calls its type.
+    /// The type's name in SQL.
     pub fn sql(&self) -> &'static str {
         match (self.kind, &self.source) {
             (_, Source::Texts(_)) => "VARCHAR[]",

@@ -33,23 +33,23 @@ pub enum ExportError {
     /// The system says no.
     #[error("{path}: cannot be written: {error}")]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// There is nothing to write, and a table of no rows is not what anybody wants in place of the one that is there.
+    /// There are no rows. An existing file is not replaced by an empty table.
     #[error("{path}: not written: there is no document to export; name the place that has some by --results")]
     Nothing {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// The library says no.
     #[error("{path}: cannot be written: {error}")]
     Parquet {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: ParquetError,
     },
 }

@@ -11,7 +11,7 @@ pub fn allowed() -> Vec<usize> {
     (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
 }
 
-/// Has this thread, and those that it starts from now on, run on these cores only.
+/// Restricts this thread, and threads that it starts from now on, to these cores.
 ///
 /// # Errors
 /// None of them may be used.
@@ -24,7 +24,7 @@ pub fn keep_to(cores: &[usize]) -> io::Result<()> {
 /// Does something on these cores, and goes back to those from before. Anywhere if there are none.
 ///
 /// # Errors
-/// None of them may be used, or what is done fails.
+/// None of them may be used, or the task fails.
 pub fn within<T>(cores: &[usize], task: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if cores.is_empty() {
         return task();

@@ -23,7 +23,7 @@ const LOG_END: usize = 600;
 
 /// How a daemon is started.
 pub struct Start<'run> {
-    /// What errors call it: `the generator`.
+    /// The daemon's name in errors: `the generator`.
     pub name: &'run str,
     /// The program.
     pub program: &'run Path,
@@ -35,7 +35,7 @@ pub struct Start<'run> {
     pub control: &'run [usize],
     /// The network namespace that it lives in, if not this process's.
     pub namespace: Option<&'run Namespace>,
-    /// Whose flag ends every wait for it.
+    /// The flag that ends every wait for the daemon.
     pub stop: &'run Stop,
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// What went wrong, with the daemon that it went wrong with.
+/// A failure of the generator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such program, or it may not be run.
@@ -12,23 +12,23 @@ pub enum Error {
     Start {
         /// Its path.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A file of the run.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The process is gone.
     #[error("{name} has ended ({status}); the last that it said: {said}")]
     Ended {
-        /// What it is in this run: `the generator`.
+        /// The daemon's name in this run: `the generator`.
         name: String,
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// The end of its log.
         said: String,
@@ -36,39 +36,39 @@ pub enum Error {
     /// The process runs, and its socket is gone or silent.
     #[error("{name} does not answer at {socket}: {error}")]
     Silent {
-        /// What it is in this run.
+        /// The daemon's name in this run.
         name: String,
         /// Its socket.
         socket: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A command was refused.
     #[error("{name} refuses `{command}`: {what}")]
     Refused {
-        /// What it is in this run.
+        /// The daemon's name in this run.
         name: String,
-        /// As it was typed.
+        /// The command.
         command: String,
         /// Its answer.
         what: String,
     },
-    /// An answer that is not what this version says.
+    /// An answer in a form that this version does not know.
     #[error("{name} answers `{command}` without {field}: is it a quiverd of this version?")]
     Foreign {
-        /// What it is in this run.
+        /// The daemon's name in this run.
         name: String,
-        /// As it was typed.
+        /// The command.
         command: String,
-        /// What is missing.
+        /// The missing field.
         field: &'static str,
     },
     /// It took too long.
     #[error("{name}: {awaited} was waited for {seconds} s in vain")]
     NotReady {
-        /// What it is in this run.
+        /// The daemon's name in this run.
         name: String,
-        /// What was waited for.
+        /// The awaited event.
         awaited: String,
         /// For how long.
         seconds: u64,

@@ -1,12 +1,12 @@
-//! The generator: a quiverd with one worker that only polls, and two links to the device.
+//! The generator: a quiverd with one worker, which polls once the links are up, and two links to the device.
 
 use std::time::{Duration, Instant};
 
 use crate::daemon::{Daemon, Start};
-use crate::link::configuration;
+use crate::link::{configuration, polling};
 use crate::{Counts, Direction, Drops, Error, Outcome, Sending, Setup, Streams, Watch};
 
-/// What errors and counters call it.
+/// Name of the generator in errors and counters.
 pub const NAME: &str = "generator";
 /// How long the links may take to come up.
 const UP_WITHIN: Duration = Duration::from_secs(20);
@@ -43,11 +43,19 @@ impl Generator {
         Ok(Generator { daemon, version, configuration, interfaces })
     }
 
-    /// Waits until both links are up.
+    /// Waits until both links are up, and lets the worker poll from then on.
     ///
     /// # Errors
     /// They are not in time, or the generator is gone.
     pub fn wait_for_links(&mut self) -> Result<(), Error> {
+        self.wait_until_up()?;
+        let lines = polling(&self.interfaces);
+        self.daemon.run(&lines)?;
+        self.configuration.extend(lines);
+        Ok(())
+    }
+
+    fn wait_until_up(&mut self) -> Result<(), Error> {
         let mut wait = self.daemon.wait(UP_WITHIN);
         loop {
             let shown = self.daemon.ask("show interface")?;
@@ -68,7 +76,7 @@ impl Generator {
         &self.version
     }
 
-    /// What it was told at its start, a command a line.
+    /// Its configuration, a command a line.
     pub fn configuration(&self) -> String {
         self.configuration.join("\n") + "\n"
     }
@@ -120,8 +128,8 @@ impl Generator {
         Ok(ticks("busy-ticks")?.saturating_sub(ticks("preempted-ticks")?))
     }
 
-    /// Sends, waits for what comes back, and tells what became of every packet. `settle` is how long nothing may come back
-    /// before the rest is given up; `after` is called when all is sent, before that wait.
+    /// Sends, waits until the packets are back, and returns the fate of each. `settle` is the silence after which
+    /// missing packets are given up.
     ///
     /// # Errors
     /// The generator refuses the traffic, does not answer, or has ended.
@@ -213,7 +221,7 @@ impl Generator {
         Ok(names)
     }
 
-    /// What became of the packets up to now.
+    /// Packet counts so far.
     fn counts(&mut self, names: &[String; 2]) -> Result<[Counts; 2], Error> {
         Ok(self.shown(names)?.map(|direction| direction.counts))
     }
@@ -258,8 +266,8 @@ impl Generator {
     }
 }
 
-/// How much longer than it should the sending may take, when something else had the core for a moment: what was not sent
-/// then is not sent, and the generator was the limit.
+/// Extra time for the sending, for when another process had the core for a moment. Packets that are not sent by then
+/// are not sent at all, and the generator was the limit.
 fn tolerance(time: Duration) -> Duration {
     (time / 50).max(Duration::from_millis(20))
 }

@@ -1,6 +1,6 @@
 //! The lab's traffic generator.
 //!
-//! A quiverd of its own, with one worker that only polls on its own core, makes packets and takes them back: see
+//! A quiverd of its own, with one worker that polls on its own core once the links are up, makes packets and takes them back: see
 //! [`Generator`]. This crate knows no packets; it starts the program, tells it what to send, and reads its counters.
 #![forbid(unsafe_code)]
 

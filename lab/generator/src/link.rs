@@ -1,4 +1,4 @@
-//! The links to the device, and what the generator is told to have them.
+//! The links to the device, and the generator's commands for them.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub enum Link {
     Tap {
         /// The file of the namespace where that end is.
         namespace: String,
-        /// That end's name.
+        /// Name of the kernel end.
         name: String,
     },
 }
@@ -48,11 +48,11 @@ pub struct Setup<'run> {
     pub control: Vec<usize>,
     /// The network namespace that it lives in, if not this process's.
     pub namespace: Option<&'run Namespace>,
-    /// To the device's first and second port.
+    /// Links to the device's first and second port.
     pub links: [Link; 2],
     /// The most bytes of a frame behind its Ethernet header.
     pub mtu: u16,
-    /// Whose flag ends every wait for it.
+    /// The flag that ends every wait for the generator.
     pub stop: Stop,
 }
 
@@ -97,12 +97,18 @@ pub(crate) fn configuration(setup: &Setup<'_>) -> (Vec<String>, [String; 2]) {
         lines.push(format!("set interface l2 xconnect {own} {name}"));
         lines.push(format!("set interface l2 xconnect {name} {own}"));
         for interface in [&own, &name] {
-            lines.push(format!("set interface rx-mode {interface} polling"));
             lines.push(format!("set interface state {interface} up"));
         }
         names[side] = name;
     }
     (lines, names)
+}
+
+/// Commands that make the worker poll. Until then it sleeps: it shares its core with the control threads where there is no other
+/// one, and would take half of it from a device that is being configured.
+pub(crate) fn polling(interfaces: &[String; 2]) -> Vec<String> {
+    let own = (0..interfaces.len()).map(|side| format!("pg{side}"));
+    own.chain(interfaces.iter().cloned()).map(|name| format!("set interface rx-mode {name} polling")).collect()
 }
 
 fn socket(link: &Link) -> Option<&PathBuf> {

@@ -17,11 +17,11 @@ const IMIX: [(u32, u32); 3] = [(28, 64), (16, 570), (4, 1518)];
 /// The packets of a case, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Streams {
-    /// What `packet-generator new` is told of the packets that enter the device by its first port, and by its second.
+    /// Arguments of `packet-generator new` for the packets that enter the device by its first port, and by its second.
     pub directions: [String; 2],
     /// The sum of the bytes of a round of frames, checksums and tags included, and how many these are.
     frames: (u32, u32),
-    /// As the case has it.
+    /// The case's window, if it has one.
     window: Option<u32>,
 }
 
@@ -72,14 +72,14 @@ impl Streams {
         self.window.unwrap_or_else(|| self.usual_window())
     }
 
-    /// As many as can circle through any device without one being lost: fewer than rings of 1,024 buffers of 2,048 bytes
-    /// have room for.
+    /// Largest window that any device forwards without loss: its packets fit into rings of 1,024 buffers of 2,048
+    /// bytes.
     pub fn usual_window(&self) -> u32 {
         let (bytes, frames) = self.frames;
         if bytes > frames * BUFFER { 128 } else { 256 }
     }
 
-    /// Bits that so many packets in a second are on a line of Ethernet, with what is around frames.
+    /// Bits per second on an Ethernet line, with preambles and gaps, for a number of packets per second.
     pub fn bits_per_second(&self, packets: f64) -> f64 {
         let (bytes, frames) = self.frames;
         packets * (f64::from(bytes) / f64::from(frames) + f64::from(AROUND)) * 8.0

@@ -1,4 +1,4 @@
-//! A trial: what is sent, and what becomes of it.
+//! A trial: its traffic, and its results.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use serde_json::Value;
 /// Packets that were lost or dropped on the way, by the name of the node and the reason there.
 pub type Drops = BTreeMap<String, u64>;
 
-/// What is sent.
+/// The traffic of a trial.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Sending {
-    /// So many packets per second in each direction, and so many in all.
+    /// A fixed rate in packets per second of each direction, and a total number of packets.
     Paced {
         /// Packets per second.
         rate: u64,
         /// Packets in all.
         packets: u64,
     },
-    /// As fast as it goes, for so long.
+    /// As fast as possible, for a time.
     Flat {
-        /// How long.
+        /// The duration.
         time: Duration,
     },
     /// A window of packets in each direction that circle through the device, for so long: the next comes when one is back.
     Window {
         /// Packets of each direction that are on their way at most.
         packets: u32,
-        /// How long.
+        /// The duration.
         time: Duration,
     },
 }
 
-/// What is to be measured beside.
+/// Optional measurements of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Watch {
     /// How long packets take. Costs the generator time.
@@ -41,7 +41,7 @@ pub struct Watch {
     pub gaps: bool,
 }
 
-/// What became of the packets of one direction.
+/// Packet counts of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Made, and put on the way to the device.
@@ -57,7 +57,7 @@ pub struct Counts {
 /// One direction of a trial.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Direction {
-    /// What became of its packets.
+    /// Its packet counts.
     pub counts: Counts,
     /// How long they took, as `show packet-generator` tells it; with the HDR histogram.
     pub latency: Option<Value>,
@@ -65,10 +65,10 @@ pub struct Direction {
     pub gaps: Option<Value>,
 }
 
-/// What came of a trial.
+/// Result of a trial.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// Of the packets that enter the device by its first port, and by its second.
+    /// Results of the packets that enter the device by its first port, and by its second.
     pub directions: [Direction; 2],
     /// Packets that should have been sent, in both directions; none where there was no number.
     pub intended: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub within: u64,
     /// How long it took in all.
     pub effective: Duration,
-    /// What the generator itself lost: by node and reason.
+    /// Losses of the generator itself, by node and reason.
     pub drops: Drops,
 }
 

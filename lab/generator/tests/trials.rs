@@ -1,4 +1,4 @@
-//! A generator as a process, and what it counts of a device whose faults are known.
+//! A generator as a process, and its counts with a device of known faults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use quiver_control::protocol::Response;
 use quiver_generator::{Counts, Error, Generator, Link, Sending, Setup, Streams, Watch, cores, daemon};
 use quiver_memif_client::{Client, InterfaceId, Packets, RxQueue, Settings, TxQueue};
 use quiver_stop::Stop;
 use tempfile::TempDir;
 
-/// Fewer than a ring has places, so that nothing is lost but what is planted, however long a thread has to wait for its core.
+/// Fewer than a ring has places, so that only planned losses occur, however long a thread has to wait for its core.
 const PACKETS: u64 = 900;
 const PACED: Sending = Sending::Paced { rate: 10_000, packets: PACKETS };
 const SETTLE: Duration = Duration::from_secs(2);
@@ -77,6 +78,42 @@ fn nothing_is_lost_between_two_links_that_are_one() {
     assert!(generator.ceiling(&streams(), Watch::default(), Duration::from_millis(100)).unwrap() > 0.0);
 }
 
+/// Until its links are up it leaves its core to the threads that configure the device.
+#[test]
+fn the_worker_sleeps_until_the_links_are_up() {
+    let folder = TempDir::new().unwrap();
+    let mut generator = Generator::start(&setup(folder.path(), open(folder.path()))).unwrap();
+    let socket = folder.path().join("cli");
+    // Commands reach the worker as letters, so a turn or two may come behind the last one.
+    let begun = Instant::now();
+    let (mut last, mut same) = (turns(&socket), 0);
+    while same < 5 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{last} turns and no rest");
+        std::thread::sleep(Duration::from_millis(50));
+        let now = turns(&socket);
+        (last, same) = (now, if now == last { same + 1 } else { 0 });
+    }
+    let faulty = Faulty::start(folder.path().join("memif"));
+    faulty.wait_until_ready();
+    generator.wait_for_links().unwrap();
+    let asleep = turns(&socket);
+    let begun = Instant::now();
+    while turns(&socket) < asleep + 1000 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not poll");
+    }
+    assert!(generator.configuration().contains("set interface rx-mode pg0 polling"), "{}", generator.configuration());
+}
+
+/// Turns of a quiverd's worker since its start.
+fn turns(socket: &Path) -> u64 {
+    let line = "show statistics segment /quiver/workers/";
+    let answer = quiver_daemon::ask(socket, line, Stop::default().wait(Duration::from_secs(20))).unwrap();
+    let Response::Done(answer) = answer else { panic!("{answer:?}") };
+    let rows = answer.json["entries"]["/quiver/workers/turns"]["value"].clone();
+    let cells = rows.as_array().into_iter().flatten().filter_map(|row| row.as_array()).flatten();
+    cells.filter_map(|cell| cell.as_u64()).sum()
+}
+
 /// A device that loses, doubles and swaps packets by their number.
 struct Faulty {
     stop: Arc<AtomicBool>,
@@ -137,7 +174,7 @@ struct Line {
 }
 
 impl Line {
-    /// Of each 100 packets the 10th and the 20th are lost, the 30th comes twice, and the 41st is sent before the 40th.
+    /// Of each 100 packets, loses the 10th and the 20th, sends the 30th twice, and the 41st before the 40th.
     fn forward(&mut self, rx: &mut RxQueue, tx: &mut TxQueue) {
         let mut packets = Packets::new();
         rx.receive(&mut packets, 64).expect("packets");

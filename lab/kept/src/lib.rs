@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// How far a count may be from what was kept, of that.
 const TOLERANCE: f64 = 0.02;
 
-/// What was counted: a path, a level and so on, as the file's columns between the compiler and the count say.
+/// The key of a count: path, level and so on, the file's columns between the compiler and the count.
 pub type Key = Vec<String>;
 
 /// Counts by what was counted.
@@ -17,7 +17,7 @@ pub type Counts = BTreeMap<Key, f64>;
 pub struct Kept {
     file: PathBuf,
     head: String,
-    /// What makes the lines of a compiler, for sentences.
+    /// The command that writes the lines of a compiler, for messages.
     command: &'static str,
     by_compiler: BTreeMap<String, Counts>,
 }
@@ -30,7 +30,7 @@ pub enum KeptError {
     System {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A line is no row of this file.
@@ -40,14 +40,14 @@ pub enum KeptError {
         file: PathBuf,
         /// The line, from 1 on.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What makes lines.
+        /// The command that writes lines.
         command: &'static str,
     },
 }
 
-/// What comparing, or keeping, has shown.
+/// Result of comparing, or of keeping.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
     /// All counts are what they were; so many.

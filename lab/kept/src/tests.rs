@@ -17,7 +17,7 @@ fn open(file: &Path) -> Result<Kept, KeptError> {
     Kept::read(file, &["path", "level"], "instructions", COMMAND)
 }
 
-/// What new counts are said to be, where these were kept before.
+/// Compares new counts with the counts that were kept before.
 fn told(test: &str, before: &[(&str, f64)], compiler: &str, after: &[(&str, f64)]) -> Outcome {
     let folder = folder(test);
     let file = folder.join("counts.csv");

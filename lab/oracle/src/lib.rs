@@ -86,7 +86,7 @@ fn locked(folder: &Path, name: &str) -> Result<File, String> {
     lock.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What a script answers to `input`, if it is successful; else what it complains of.
+/// Runs a script with `input` and returns its output, or its error output if it fails.
 pub fn answer(python: &Path, script: &Path, input: &str) -> Result<String, String> {
     let mut command = Command::new(python);
     command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

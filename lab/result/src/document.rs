@@ -1,4 +1,4 @@
-//! One test's document.
+//! The document of one test.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, json_schema};
@@ -39,13 +39,13 @@ pub struct Document {
     pub message: String,
     /// Whether it passed.
     pub passed: bool,
-    /// What it found.
+    /// The result.
     pub result: Outcome,
     /// When it began.
     pub start_time: Time,
-    /// By which it can be selected.
+    /// Tags by which the test can be selected.
     pub tags: Vec<String>,
-    /// What the suite says about it; mostly nothing.
+    /// The suite's documentation of the test; mostly empty.
     pub test_documentation: String,
     /// Suite and case, joined by a dot.
     #[schemars(length(min = 3))]
@@ -64,10 +64,11 @@ pub struct Document {
     /// Its version.
     #[schemars(length(min = 1))]
     pub tg_version: String,
-    /// Of the model: [`UTI`].
+    /// Version of the model: [`UTI`].
     #[schemars(extend("const" = UTI))]
     pub version: String,
-    /// What UTI has no place for. CSIT's schema takes no other names at this level: [`Document::without_extension`].
+    /// Quiver's own part of the document. CSIT's schema allows no other names at this level:
+    /// [`Document::without_extension`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Extension")]
     pub quiver: Option<Extension>,
@@ -87,7 +88,7 @@ pub enum TestType {
     Soak,
 }
 
-/// What is wrong with a document.
+/// An invalid document.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
     /// It ends in the middle.
@@ -98,9 +99,9 @@ pub enum Invalid {
     Version {
         /// `version`, or `quiver.version`.
         field: &'static str,
-        /// What stands there.
+        /// The version of the document.
         found: String,
-        /// What is known here.
+        /// The version that this program knows.
         known: String,
     },
     /// It has not the structure of a document.
@@ -117,9 +118,9 @@ pub enum Invalid {
     Field {
         /// Its name.
         field: &'static str,
-        /// What stands there, shortened.
+        /// The text of the field, shortened.
         found: String,
-        /// What would be right.
+        /// The remedy.
         remedy: &'static str,
     },
 }
@@ -154,7 +155,7 @@ impl Document {
         Ok(document)
     }
 
-    /// As text, a field a line.
+    /// Formats the document as JSON, a field a line.
     ///
     /// # Errors
     /// [`Invalid::Field`], where a field's type allows more than a document does.
@@ -163,12 +164,12 @@ impl Document {
         serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(Invalid::Structure)
     }
 
-    /// What CSIT's own schema allows.
+    /// The document without Quiver's extension, as CSIT's own schema allows it.
     pub fn without_extension(self) -> Document {
         Document { quiver: None, ..self }
     }
 
-    /// What the types do not say.
+    /// Checks the rules that the types do not express.
     fn check(&self) -> Result<(), Invalid> {
         let field = |is_right: bool, field, found: &str, remedy| match is_right {
             true => Ok(()),
@@ -210,7 +211,7 @@ impl Document {
     }
 }
 
-/// What documents are, in JSON Schema (draft 2020-12). That times follow each other it cannot say.
+/// JSON Schema (draft 2020-12) of a document. It cannot express that the end is not before the start.
 pub fn schema() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Document>().to_value()
 }

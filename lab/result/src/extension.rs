@@ -1,4 +1,4 @@
-//! What UTI has no place for: how, on what, and how honestly it was measured.
+//! Quiver's extension of UTI: how, on which machine and how reliably a result was measured.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ pub const EXTENSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extension {
-    /// Of this object: [`EXTENSION`].
+    /// Version of this object: [`EXTENSION`].
     #[schemars(extend("const" = EXTENSION))]
     pub version: u32,
     /// Where it was measured.
     pub machine: Machine,
-    /// Of everything that took part, by its name: `quiver`, `vpp`, `kernel`.
+    /// Versions of everything that took part, by name: `quiver`, `vpp`, `kernel`.
     pub versions: BTreeMap<String, String>,
-    /// What everything that took part was configured with, by its name, in its own language.
+    /// Configuration of the device and the generator, by name, in their own languages.
     pub configuration: BTreeMap<String, String>,
-    /// Of the device and the generator, before the first trial.
+    /// Counters of the device and the generator before the first trial.
     pub counters_before: Counters,
     /// The same behind the last one.
     pub counters_after: Counters,
-    /// What was found that UTI has no type for, by names with units: `closed_loop_pps`, `burst_frames`.
+    /// Results that have no UTI type, by names with units: `closed_loop_pps`, `burst_frames`.
     pub figures: Vec<Figure>,
     /// All, those that were repeated too, in the order of time.
     pub trials: Vec<Trial>,
@@ -45,13 +45,13 @@ pub struct Machine {
     pub architecture: String,
     /// The model's name, as the kernel tells it.
     pub processor: String,
-    /// That may be used.
+    /// Cores that may be used.
     pub cores: u32,
     /// In bytes.
     pub memory_bytes: u64,
     /// Name and release.
     pub kernel: String,
-    /// What the machine runs in, where that is known: `kvm`, `docker`.
+    /// Hypervisor or container that the machine runs in, if known: `kvm`, `docker`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub virtualisation: Option<String>,
@@ -64,15 +64,15 @@ pub struct Machine {
 /// The [`Figure`] of how many results of a document the generator limited, and not the device: none, or some.
 pub const LIMITED: &str = "limited_by_generator";
 
-/// One number that was found.
+/// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// The number.
     pub value: Amount,
-    /// What it counts.
+    /// Its unit.
     pub unit: String,
 }
 
@@ -82,7 +82,7 @@ pub struct Figure {
 pub struct Trial {
     /// When it began.
     pub start_time: Time,
-    /// What was measured, where peers take turns: `quiver`, `vpp`.
+    /// The device under test, where devices take turns: `quiver`, `vpp`.
     pub device: String,
     /// In packets per second and direction.
     pub load_pps: Amount,
@@ -102,7 +102,7 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub repeated_because: Option<String>,
-    /// What a packet costs the device.
+    /// Cost of a packet to the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Busy")]
     pub busy: Option<Busy>,
@@ -122,13 +122,14 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Amount")]
     pub clock_hz: Option<Amount>,
-    /// What it used.
+    /// Energy that the trial used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Energy")]
     pub energy: Option<Energy>,
 }
 
-/// What a packet costs the device, by how that is known. These are not the same quantity: compare like with like.
+/// Cost of a packet to the device, by the way it is measured. The variants are different quantities; compare only equal
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "measure", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Busy {
@@ -141,7 +142,7 @@ pub enum Busy {
     NodeClocks {
         /// Per packet.
         ticks_per_packet: Amount,
-        /// Of these, what does not count; left out where it is not known.
+        /// The part of these ticks that was taken out; absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "TakenOut")]
         taken_out: Option<TakenOut>,
@@ -150,7 +151,7 @@ pub enum Busy {
     CoreCycles {
         /// Per packet.
         ticks_per_packet: Amount,
-        /// Of these, what does not count; left out where it is not known.
+        /// The part of these cycles that was taken out; absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "TakenOut")]
         taken_out: Option<TakenOut>,
@@ -174,7 +175,7 @@ pub struct TakenOut {
 }
 
 impl Busy {
-    /// Of one packet, in the unit of its kind: of the same kind only, two are compared.
+    /// Cost of one packet, in the unit of its kind. Only costs of the same kind are comparable.
     pub fn amount(&self) -> Amount {
         match *self {
             Busy::ThreadTicks { ticks_per_packet }

@@ -1,4 +1,4 @@
-//! What the lab measured: one JSON document a test, and a tree of them in a folder.
+//! Results of the lab: one JSON document per test, and a tree of them in a folder.
 //!
 //! A [`Document`] has the names and the structure of CSIT's model UTI 1.5.1; what that has no place for is in one object of
 //! its own, [`Extension`]. [`schema`] describes documents for others, `schema.json` beside this crate is its text.

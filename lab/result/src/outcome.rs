@@ -1,4 +1,4 @@
-//! What a test found, by its kind.
+//! The outcome of a test, by its type.
 
 use std::num::NonZeroU64;
 
@@ -14,9 +14,9 @@ use crate::value::{Amount, BandwidthUnit, Microseconds, Packets, Quantity, Rate,
 pub enum Outcome {
     /// Nothing that the model has a place for: the test failed, or found [figures](crate::Figure).
     Unknown {},
-    /// What comes back while everything is sent.
+    /// The receive rate while the generator sends at its maximum rate.
     Mrr {
-        /// Of each trial.
+        /// Receive rate of each trial.
         receive_rate: SampledRate,
     },
     /// The highest loads without loss, and with 0.5 % of it.
@@ -39,7 +39,7 @@ pub enum Outcome {
         /// Its estimate, less and more its deviation.
         critical_rate: Bounds,
     },
-    /// What is lost while the configuration changes.
+    /// Packets lost while the configuration changes.
     Reconf {
         /// The load that was held.
         aggregate_rate: Rate,
@@ -48,7 +48,7 @@ pub enum Outcome {
     },
     /// Transfers between applications.
     Hoststack {
-        /// Of what was transferred.
+        /// Bandwidth of the transfers.
         bandwidth: Quantity<BandwidthUnit>,
         /// Requests that were answered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Quantity<Packets>")]
         retransmits: Option<Quantity<Packets>>,
-        /// Of an answer, in whatever unit the client has.
+        /// Latency of an answer, in the client's unit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Quantity<String>")]
         latency: Option<Quantity<String>>,
@@ -70,7 +70,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Quantity<Seconds>")]
         duration: Option<Quantity<Seconds>>,
-        /// Of connections or requests.
+        /// Rate of connections or requests.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Quantity<RateUnit>")]
         rate: Option<Quantity<RateUnit>>,
@@ -89,7 +89,7 @@ pub struct Bounds {
     pub upper: Option<Rate>,
 }
 
-/// What was lost, and for how long all would have been.
+/// Lost packets, and the time for which all packets would have been lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
@@ -115,14 +115,14 @@ pub struct SampledRate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Samples<Unit> {
-    /// One a trial.
+    /// Value of each trial.
     #[schemars(length(min = 1))]
     pub values: Vec<Amount>,
     /// Their average.
     pub avg: Amount,
     /// Their standard deviation, as jumpavg computes it: of these values, no estimate for others.
     pub stdev: Amount,
-    /// What they count.
+    /// Its unit.
     pub unit: Unit,
 }
 

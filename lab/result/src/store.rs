@@ -11,10 +11,10 @@ use crate::document::{Document, Invalid};
 pub const BYTES_MAX: u64 = 256 << 20;
 
 const ENDING: &str = "json";
-/// Of a document that is being written, or was when the machine stopped.
+/// Ending of a document that is being written, or was when the machine stopped.
 const UNFINISHED: &str = "unfinished";
 
-/// Of what is written to see whether a document could be: another ending than theirs.
+/// Ending of the file that is written to test whether a document could be stored; documents have another one.
 const PROBE: &str = ".probe";
 const PROBE_BYTES: usize = 1 << 20;
 
@@ -37,7 +37,7 @@ pub struct Store {
 pub struct Stored {
     /// The file.
     pub path: PathBuf,
-    /// What is in there.
+    /// The document.
     pub document: Document,
 }
 
@@ -47,15 +47,15 @@ pub enum Skipped {
     /// A file or folder.
     #[error("{path}: cannot be read: {error}")]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A file that is far too large.
     #[error("{path}: {bytes} bytes are no document's, which has {BYTES_MAX} at most: what is it?")]
     TooLarge {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its size.
         bytes: u64,
@@ -66,12 +66,12 @@ pub enum Skipped {
         /// The file.
         path: PathBuf,
     },
-    /// What is in there.
+    /// The file holds no valid document.
     #[error("{path}: {invalid}")]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         invalid: Invalid,
     },
 }
@@ -82,9 +82,9 @@ pub enum StoreError {
     /// It is none.
     #[error("document of {test_id}: {invalid}")]
     Invalid {
-        /// Of which test.
+        /// The test.
         test_id: String,
-        /// What is wrong.
+        /// The fault.
         invalid: Invalid,
     },
     /// Its test cannot be a folder's name.
@@ -92,7 +92,7 @@ pub enum StoreError {
         "test_id `{test_id}`: must be letters, digits, `.`, `_` and `-`, not begin with a dot, and have 200 at most"
     )]
     TestId {
-        /// Which.
+        /// The test.
         test_id: String,
     },
     /// The system says no.
@@ -100,13 +100,13 @@ pub enum StoreError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl Name {
-    /// By its time and test.
+    /// Name of a document, by its time and test.
     ///
     /// # Errors
     /// [`StoreError::TestId`].
@@ -219,7 +219,7 @@ impl Store {
     }
 }
 
-/// What is in a folder, sorted, with what went wrong at its end.
+/// Entries of a folder, sorted; an entry that cannot be read comes last.
 fn listed(folder: &Path) -> Result<Vec<Result<PathBuf, Skipped>>, Skipped> {
     let unreadable = |error| Skipped::Unreadable { path: folder.to_owned(), error };
     let entries = fs::read_dir(folder).map_err(unreadable)?;

@@ -60,7 +60,7 @@ impl JsonSchema for Amount {
 pub struct Quantity<Unit> {
     /// The number.
     pub value: Amount,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
 }
 
@@ -76,7 +76,7 @@ pub struct Rate {
     pub bandwidth: Option<Quantity<BandwidthUnit>>,
 }
 
-/// What a rate counts in a second.
+/// Unit of a rate, per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RateUnit {
@@ -133,14 +133,14 @@ pub struct Time(SystemTime);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time `{text}`: must be in UTC from 1970 to 9999, like 2026-11-22T14:00:00.250000Z")]
 pub struct TimeError {
-    /// What stands there.
+    /// The text that is no time.
     pub text: String,
 }
 
 const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
 
 impl Time {
-    /// So long behind the start of 1970.
+    /// A time after the start of 1970.
     ///
     /// # Errors
     /// It is behind the year 9999.
@@ -152,7 +152,7 @@ impl Time {
         }
     }
 
-    /// From then to now; nothing if that was later.
+    /// The time from `then` to this; None if `then` is later.
     pub fn since(self, then: Time) -> Option<Duration> {
         self.0.duration_since(then.0).ok()
     }

@@ -24,11 +24,12 @@ use crate::limits::{Evidence, sent_rate};
 use crate::links::{Links, MTU, links};
 use crate::losses::{account, since};
 use crate::machine::{self, Quiet};
-use crate::{Error, Place, Terms, check};
+use crate::terms::{Terms, check};
+use crate::{Error, Place};
 
 /// How long the device may take to be connected.
 const READY_WITHIN: Duration = Duration::from_secs(120);
-/// Nothing may come back for so long before what is missing is given up: a device may have to wait for its core.
+/// Silence after which missing packets are given up: a device may have to wait for its core.
 const SETTLE: Duration = Duration::from_millis(200);
 /// A ceiling of fewer packets per second is measured again, twice as long, up to this.
 const IMPLAUSIBLE: f64 = 20_000.0;
@@ -41,7 +42,7 @@ pub const OVERSUBSCRIBED: &str = "oversubscribed";
 /// Routes that are added under load.
 const GROWTH: u32 = 1000;
 
-/// What a trial is to be like beside its load.
+/// Properties of a trial beside its load.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manner {
     /// Latencies are measured.
@@ -155,7 +156,7 @@ impl<'run> Bed<'run> {
         self.devices.versions().into_iter().chain([own]).collect()
     }
 
-    /// What both were told, by name.
+    /// Configuration of the devices and the generator, by name.
     pub fn configuration(&self) -> BTreeMap<String, String> {
         let own = (NAME.to_owned(), self.generator.configuration());
         self.devices.configuration().into_iter().chain([own]).collect()
@@ -167,7 +168,7 @@ impl<'run> Bed<'run> {
         Ok(self.devices.counters()?.into_iter().chain([own]).collect())
     }
 
-    /// What device and generator hold that should not grow, by the names of its series.
+    /// Resources of devices and generator that a leak would grow, by the names of their series.
     pub fn holdings(&mut self) -> Result<Vec<(String, f64)>, Error> {
         let own = self.generator.memory().map(|bytes| ("generator resident memory".to_owned(), bytes));
         Ok(self.devices.holdings()?.into_iter().chain(own).collect())
@@ -326,7 +327,7 @@ impl<'run> Bed<'run> {
         Moment { at: self.start.elapsed(), cpu: usage.cpu }
     }
 
-    /// What is lost up to now: by generator, links and device, by their own names.
+    /// Losses up to now of generator, links and devices, by their own names.
     fn losses(&mut self) -> Result<BTreeMap<String, u64>, Error> {
         let dropped = self.devices.drops(self.case)?;
         let own = self.generator.drops()?.into_iter().map(|(name, count)| (format!("{NAME} {name}"), count));

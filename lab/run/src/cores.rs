@@ -11,7 +11,7 @@ use crate::Error;
 pub(crate) struct Cores {
     /// The generator's.
     pub generator: usize,
-    /// Those of each device's workers, of which some share one where it is oversubscribed.
+    /// Cores of each device's workers; some share one where it is oversubscribed.
     pub devices: Vec<Vec<usize>>,
     /// Where control threads run: on none that is measured, if there are others, else beside the generator.
     pub control: Vec<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// Of those that this program may use, or that a testbed names.
+    /// Chooses among the cores that this program may use, or that a testbed names.
     pub fn of(case: &Case, testbed: Option<&Testbed>) -> Result<Cores, Error> {
         let (wanted, may_share) = (case.cores.into(), case.needs().may_share_cores);
         match testbed {
@@ -29,7 +29,8 @@ impl Cores {
         }
     }
 
-    /// The generator and each device have the first of those that are named for them; control threads have what is left here.
+    /// The generator and each device have the first of their cores in the file; control threads have the remaining ones
+    /// here.
     fn named(testbed: &Testbed, all: &[usize], wanted: usize, may_share: bool) -> Result<Cores, Error> {
         let numbers = |cores: &[Core]| cores.iter().map(|core| usize::from(core.0)).collect::<Vec<_>>();
         let own = numbers(&testbed.generator.cores);

@@ -20,7 +20,7 @@ use crate::losses::is_loss;
 pub struct Devices(Vec<One>);
 
 struct One {
-    /// What documents call it: its kind, with its host where there are two.
+    /// The device's name in documents: its kind, with its host where there are two devices.
     name: String,
     /// Its host, if that is one of a testbed: its errors begin with it.
     host: Option<String>,
@@ -34,7 +34,7 @@ impl One {
     }
 }
 
-/// What names its host already is left as it is.
+/// Adds the host's name to an error that does not carry it already.
 fn named(host: Option<&str>, error: Failure) -> Error {
     match (host, error) {
         (Some(_), error @ (Failure::Shell(_) | Failure::Site { .. } | Failure::Impossible { .. })) => error.into(),
@@ -82,7 +82,7 @@ impl Devices {
         self.0.iter().map(|one| (one.name.clone(), one.device.version())).collect()
     }
 
-    /// What they were told, by name.
+    /// Their configuration, by name.
     pub fn configuration(&self) -> BTreeMap<String, String> {
         self.0.iter().map(|one| (one.name.clone(), one.device.configuration().to_owned())).collect()
     }
@@ -92,7 +92,7 @@ impl Devices {
         self.0.iter_mut().map(|one| Ok((one.name.clone(), one.named(|device| device.counters())?))).collect()
     }
 
-    /// What they dropped up to now, by reasons with their names.
+    /// Their drops up to now, by device and reason.
     pub fn drops(&mut self, case: &Case) -> Result<Vec<(String, u64)>, Error> {
         let mut drops = Vec::new();
         for (who, counters) in self.counters()? {
@@ -102,14 +102,14 @@ impl Devices {
         Ok(drops)
     }
 
-    /// What all have used; of two, what a packet costs is the mean.
+    /// Usage of all devices together; the cost of a packet is the mean of two.
     pub fn usage(&mut self) -> Result<Usage, Error> {
         let all = self.0.iter_mut().map(|one| one.named(|device| device.usage()));
         let all = all.collect::<Result<Vec<Usage>, _>>()?;
         Ok(all.into_iter().reduce(together).unwrap_or_default())
     }
 
-    /// What they hold that should not grow, by the names of its series.
+    /// Resources that a leak would grow, by the names of their series.
     pub fn holdings(&mut self) -> Result<Vec<(String, f64)>, Error> {
         let mut all = Vec::new();
         for (at, one) in self.0.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! What packets cost with the cores of generator and device near to each other, and far apart: a median of both says nothing about
-//! either, and a ratio of two turns may be of one of each.
+//! Cost of a packet with the cores of generator and device near to each other, and far apart. A median over both means
+//! nothing, and a ratio of two turns may compare one with the other.
 
 use quiver_result::{Busy, Trial};
 use quiver_suite::Case;
@@ -20,7 +20,7 @@ pub enum Distance {
 pub const NEAR_NS: f64 = 160.0;
 
 impl Distance {
-    /// What it is called.
+    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Distance::Near => "near",
@@ -28,7 +28,7 @@ impl Distance {
         }
     }
 
-    /// Of a trial; none if it is not known, or was another one behind it than before.
+    /// The distance in a trial; none if it is unknown, or changed during the trial.
     fn of(trial: &Trial) -> Option<Distance> {
         let trip = trial.core_round_trip.as_ref()?;
         let [before, after] = [trip.before_ns, trip.after_ns]
@@ -37,12 +37,12 @@ impl Distance {
     }
 }
 
-/// What a packet costs a peer at one distance.
+/// Cost of a packet for a device at one distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// The distance.
     pub distance: Distance,
-    /// Whom.
+    /// The device.
     pub peer: Peer,
     /// The median of its trials, in ticks a packet.
     pub ticks: f64,
@@ -50,8 +50,8 @@ pub struct Cost {
     pub trials: usize,
 }
 
-/// What a packet costs each peer of a group, by distance, from each one's trials in the order of the group. What counts no ticks is
-/// not there.
+/// Cost of a packet for each device of a group, by distance, from its trials in the order of the group. Devices that
+/// count no ticks are left out.
 pub fn costs(group: &[Case], trials: &[Vec<Trial>]) -> Vec<Cost> {
     let at = |distance| {
         group.iter().zip(trials).filter_map(move |(case, trials)| {

@@ -38,7 +38,7 @@ impl<'run> Test<'run> {
         })
     }
 
-    /// Takes over what the bed knows.
+    /// Takes over versions, counters and trials of the bed.
     pub fn learn(&mut self, bed: &mut Bed<'_>) {
         (self.versions, self.configuration) = (bed.versions(), bed.configuration());
         self.counters_before = std::mem::take(&mut bed.counters_before);
@@ -48,7 +48,7 @@ impl<'run> Test<'run> {
         self.figures.extend(bed.oversubscription());
     }
 
-    /// The document: of a test that failed, what is known of it.
+    /// The document; of a failed test, with everything that is known.
     pub fn document(mut self, found: Result<Outcome, Error>) -> Result<Document, Error> {
         let end_time = Time::try_from(SystemTime::now())?;
         let duration = end_time.since(self.start).unwrap_or_default().as_secs_f64();
@@ -101,7 +101,7 @@ impl<'run> Test<'run> {
     }
 }
 
-/// What this machine calls itself.
+/// The machine's host name.
 fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
@@ -123,7 +123,7 @@ fn test_type(search: Search) -> TestType {
     }
 }
 
-/// The number by which devices are compared: what it is, in which unit. None where a test has none.
+/// The result's main number: name, value and unit. Devices are compared by it. None where a test has none.
 pub fn headline(document: &Document) -> Option<(&'static str, f64, &'static str)> {
     match &document.result {
         Outcome::Mrr { receive_rate } => Some(("MRR", receive_rate.rate.avg.get(), "pps")),

@@ -1,4 +1,4 @@
-//! Endurance: the same load again and again, and what device and generator hold meanwhile.
+//! Endurance: the same load again and again, with samples of the resources of device and generator.
 
 use quiver_result::{Busy, Figure, Trial};
 use quiver_search::endurance::{Direction, Drift, EnduranceSearch, Endured, RECEIVED};
@@ -6,9 +6,9 @@ use quiver_search::{Progress, Search, Step};
 
 use crate::Error;
 use crate::bed::{Bed, Manner};
-use crate::seek::figure;
+use crate::figure::figure;
 
-/// What a packet costs the device: its series.
+/// Name of the series of the cost of a packet.
 const COST: &str = "device busy per packet";
 
 /// All trials, with a sample of each series behind every one.
@@ -33,9 +33,9 @@ pub(crate) fn endure(
     Ok(())
 }
 
-/// Each series as figures: what it is, how it changes in a minute, and whether that is by chance.
+/// Adds figures of each series: its median, its change per minute, and whether the change is a drift.
 ///
-/// `trials` tell in what packets cost the device.
+/// `trials` tell the unit of a packet's cost.
 pub(crate) fn report(endured: &Endured, trials: &[Trial], figures: &mut Vec<Figure>) -> Result<(), Error> {
     let cost = trials.iter().find_map(|trial| trial.busy.as_ref()).map_or("", |busy| match busy {
         Busy::CpuTime { .. } => "ns/packet",

@@ -1,6 +1,6 @@
 //! Why a case has no result.
 
-/// What went wrong, or what is lacking.
+/// Why a case has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The generator.
@@ -14,7 +14,7 @@ pub enum Error {
     There {
         /// The host.
         host: String,
-        /// What went wrong there.
+        /// The device's error.
         error: Box<quiver_device::Error>,
     },
     /// The search ends without an answer, or was set up wrongly.
@@ -23,8 +23,8 @@ pub enum Error {
     /// Namespaces and interfaces between them.
     #[error(transparent)]
     Place(#[from] quiver_netns::Error),
-    /// The user.
-    #[error("interrupted: what was found until then is here")]
+    /// The user ended the run by a signal.
+    #[error("interrupted: bounds and trials up to here are kept")]
     Interrupted,
     /// A folder of the run.
     #[error("a folder for sockets: {0}; set TMPDIR to a place for them")]

@@ -1,4 +1,4 @@
-//! The hosts of a testbed whose ports are joined: reached, and looked at, before anything is measured.
+//! Hosts of a testbed with joined ports: connected to, and checked, before any measurement.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::softnet::{SOFTNET, backlog_drops};
 
 /// Bytes of a frame that an interface's MTU does not count: header, and the checksum that suites do.
 const AROUND: u64 = 18;
@@ -78,7 +79,7 @@ impl Hosts {
         }
     }
 
-    /// What the kernel calls the ports of the generator, for 0, or of a device from 1 on.
+    /// Kernel names of the ports of the generator, for 0, or of a device, from 1 on.
     pub fn interfaces(&self, at: usize) -> [String; 2] {
         self.ends(at).map(|port| match &self.testbed.port(port).kind {
             PortKind::Interface(name) | PortKind::Pci(name) => name.clone(),
@@ -126,7 +127,7 @@ impl Hosts {
         names
     }
 
-    /// Who is where and joined to whom, and what is not measured there.
+    /// Hosts, their links, and the measurements that are missing there.
     pub fn told(&self) -> String {
         let mut text = String::new();
         let end = |port: PortRef| {
@@ -147,13 +148,12 @@ impl Hosts {
         text
     }
 
-    /// What kernels lost on the way up to now, by host where there are several kernels.
-    pub fn losses(&self, backlog: fn(&str) -> u64) -> Result<Vec<(String, u64)>, Error> {
+    /// Losses of the kernels between the hosts up to now, by host where there are several kernels.
+    pub fn losses(&self) -> Result<Vec<(String, u64)>, Error> {
         let (mut losses, mut kernels) = (Vec::new(), Vec::new());
         for (at, site) in std::iter::once(&self.generator).chain(&self.devices).enumerate() {
             // One question a host: it may have to wait for its core each time.
-            let said =
-                site.ask(&format!("ip -json -statistics -statistics link show && cat {}", crate::links::SOFTNET))?;
+            let said = site.ask(&format!("ip -json -statistics -statistics link show && cat {}", SOFTNET))?;
             let (links, softnet) = said.split_once('\n').unwrap_or((&said, ""));
             let missed = missed(links, &self.interfaces(at)).ok_or_else(|| {
                 let (what, remedy) = ("`ip -json` does not answer in JSON", "install another iproute2 there");
@@ -161,7 +161,7 @@ impl Hosts {
             })?;
             if !kernels.contains(&site.boot()) {
                 kernels.push(site.boot());
-                losses.push((format!("{} kernel backlog-full", site.name()), backlog(softnet)));
+                losses.push((format!("{} kernel backlog-full", site.name()), backlog_drops(softnet)));
             }
             let names = self.interfaces(at).into_iter().map(|name| format!("{} {name} missed", site.name()));
             losses.extend(names.zip(missed));
@@ -170,7 +170,7 @@ impl Hosts {
     }
 }
 
-/// Packets for which these interfaces' own rings had no room, of what `ip` says.
+/// Packets for which the rings of these interfaces had no room, from the output of `ip`.
 fn missed(links: &str, interfaces: &[String; 2]) -> Option<[u64; 2]> {
     let links: Vec<Value> = serde_json::from_str(links).ok()?;
     Some(interfaces.each_ref().map(|name| {

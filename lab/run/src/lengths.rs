@@ -23,7 +23,7 @@ pub const TRIAL_MIN: f64 = 0.001;
 /// With shorter trials intervals are this wide, and NDR and PDR have trials for so many of their lengths at each load.
 const SHORT_WIDTH: f64 = 0.05;
 const SHORT_TRIALS: f64 = 3.0;
-/// What changes less than this part of itself over the whole time is steady.
+/// Share below which a change over the whole time counts as steady.
 const ENDURANCE_TOLERANCE: f64 = 0.005;
 
 impl Lengths {
@@ -48,12 +48,17 @@ impl Lengths {
         self.trial.is_none()
     }
 
+    /// Seconds of an ordinary trial.
+    pub(crate) fn unit(self) -> f64 {
+        self.trial.unwrap_or(1.0)
+    }
+
     /// Seconds of a trial of the closed loop, and how many there are.
     pub fn closed_loop(self) -> (f64, u32) {
         self.trial.map_or((1.0, 10), |trial| (trial, 3))
     }
 
-    /// Seconds for which a load is held whose cost is measured.
+    /// Seconds of the load in searches that measure its cost.
     pub(crate) fn power(self) -> f64 {
         self.trial.unwrap_or(30.0)
     }
@@ -101,7 +106,7 @@ impl Lengths {
         Burst { longest, resolution: (longest / 64).max(1), repetitions: 2, ..rfc }
     }
 
-    /// How long to wait behind a burst, of what the RFC asks for.
+    /// The time to wait after a burst, at most as long as the RFC asks for.
     pub(crate) fn settling(self, asked: Seconds) -> Seconds {
         let short = self.trial.and_then(|trial| Seconds::new(trial).ok());
         short.map_or(asked, |short| if short < asked { short } else { asked })

@@ -1,4 +1,4 @@
-//! The lab's runner: it starts a case's generator and device, drives the search, and writes what was found.
+//! The lab's runner: it starts a case's generator and device, drives the search, and writes the document.
 //!
 //! [`run`] does one case; [`groups`] and [`compare`] are for devices that take turns. This crate knows no packets: generator and
 //! device are processes.
@@ -11,6 +11,8 @@ mod distance;
 mod document;
 mod endure;
 mod error;
+mod expected;
+mod figure;
 mod hosts;
 mod lengths;
 mod limits;
@@ -19,40 +21,30 @@ mod losses;
 mod machine;
 mod place;
 mod seek;
+mod so_far;
+mod softnet;
 mod speed_up;
+mod terms;
 mod turns;
 
 pub use bed::OVERSUBSCRIBED;
 pub use distance::{Cost, Distance, NEAR_NS, costs};
 pub use document::headline;
 pub use error::Error;
+pub use expected::expected;
 pub use lengths::{Lengths, TRIAL_MIN};
 pub use place::Place;
 pub use quiver_result::LIMITED;
 pub use quiver_stop::Stop;
+pub use so_far::{SoFar, so_far};
+pub use terms::Terms;
 pub use turns::{Comparison, Peer, compare, groups};
-
-use std::path::PathBuf;
 
 use quiver_result::Document;
 use quiver_search::Progress;
 use quiver_suite::Case;
 use quiver_suite::field::Search;
-
-/// How cases are measured, whatever they are.
-#[derive(Clone, Debug)]
-pub struct Terms {
-    /// How long everything takes.
-    pub lengths: Lengths,
-    /// The device's program, a certain build of it say; without one it is the one that is installed.
-    pub program: Option<PathBuf>,
-}
-
-impl From<Lengths> for Terms {
-    fn from(lengths: Lengths) -> Terms {
-        Terms { lengths, program: None }
-    }
-}
+use terms::check;
 
 /// Runs a case, and gives its document, which tells also of a failure. `tell` hears between any two trials.
 ///
@@ -89,11 +81,6 @@ pub fn run(
     };
     let found = found.map_err(|error| check(stop).err().unwrap_or(error));
     test.document(found)
-}
-
-/// An error once the run was asked to end.
-fn check(stop: &Stop) -> Result<(), Error> {
-    if stop.is_set() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// A program that is not there, or a job that is not possible, is no failure of the device.

@@ -9,30 +9,30 @@ use quiver_search::mlr::Found;
 use quiver_suite::field::Device;
 
 use crate::Error;
-use crate::seek::figure;
+use crate::figure::figure;
 
 /// The part of the packets that may be unsent before it is the generator that was the limit.
 const UNSENT: f64 = 0.001;
-/// The part of its ceiling that may be lost although it is reached: what PDR's goal allows.
+/// Share of the ceiling below which a rate still counts as the ceiling: PDR's loss ratio.
 const LOST: f64 = 0.005;
 
-/// What a trial tells of who was its limit.
+/// Evidence whether the generator limited a trial.
 pub struct Evidence<'trial> {
-    /// What came of it.
+    /// The generator's outcome.
     pub outcome: &'trial Outcome,
-    /// What was lost, by name.
+    /// Losses by name.
     pub losses: &'trial BTreeMap<String, u64>,
     /// The device's kind: each has its own name for a full ring.
     pub device: Device,
-    /// What the generator can do by itself, in packets per second of both directions.
+    /// The generator's ceiling, in packets per second of both directions.
     pub ceiling: f64,
     /// Ticks for which the generator's worker, and each of the device's, had packets; where both are known.
     pub busy: Option<[f64; 2]>,
 }
 
 impl Evidence<'_> {
-    /// Whether the generator was the limit: it did not send what it should, did not take in time what the device sent, was at
-    /// its ceiling, or, in a closed loop, was busy for longer than the device.
+    /// Whether the generator was the limit: it did not send everything, did not take the device's packets in time, was
+    /// at its ceiling, or, in a closed loop, was busy for longer than the device.
     pub fn is_limited(&self) -> bool {
         let Evidence { outcome, losses, .. } = self;
         let unsent = outcome.unsent() as f64 > UNSENT * outcome.intended.unwrap_or(0) as f64;
@@ -68,7 +68,7 @@ pub fn are_limited<'trial>(trials: impl IntoIterator<Item = &'trial Trial>) -> b
     2 * limited > all
 }
 
-/// Those at a load.
+/// The trials at a load.
 pub fn at(trials: &[Trial], load: Load) -> impl Iterator<Item = &Trial> {
     trials.iter().filter(move |trial| trial.load_pps.get() == sent_rate(load) as f64)
 }
@@ -84,7 +84,7 @@ pub fn is_bound_limited(found: &Found, trials: &[Trial]) -> bool {
     found.upper.is_none_or(|upper| are_limited(at(trials, upper)))
 }
 
-/// So many more results of a document are limited by the generator, or are known not to be.
+/// Adds to the number of results that the generator limited.
 pub fn mark(figures: &mut Vec<Figure>, results: impl IntoIterator<Item = bool>) -> Result<(), Error> {
     let more = results.into_iter().filter(|limited| *limited).count() as f64;
     let before = figures.iter().position(|figure| figure.name == LIMITED).map(|at| figures.remove(at).value.get());
@@ -102,7 +102,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Of 1 s, with so many packets each way.
+    /// The outcome of 1 s with these packet counts.
     fn outcome(intended: Option<u64>, sent: u64, received: u64) -> Outcome {
         let counts = Counts { sent, received, ..Counts::default() };
         let direction = Direction { counts, latency: None, gaps: None };
@@ -142,7 +142,7 @@ pub mod tests {
         assert!(is_limited(&outcome(None, 1_000_000, 1_000_000), Some([1e9, 2e9]), &[]));
     }
 
-    /// One at a load, of which nothing else is known.
+    /// A trial at a load, without other results.
     pub fn trial(load: f64, is_limited_by_generator: bool, is_repeated: bool) -> Trial {
         let none = || Amount::try_from(0.0).expect("a number");
         Trial {

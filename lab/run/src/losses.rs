@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiver_suite::field::Device;
 
-/// What was lost, by name, since the same names had other counts.
+/// Losses since the same names had other counts.
 pub fn since(before: &BTreeMap<String, u64>, after: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let more = after.into_iter().map(|(name, count)| {
         let more = count.saturating_sub(before.get(&name).copied().unwrap_or(0));
@@ -13,14 +13,14 @@ pub fn since(before: &BTreeMap<String, u64>, after: BTreeMap<String, u64>) -> BT
     more.filter(|(_, more)| *more > 0).collect()
 }
 
-/// What nobody names.
+/// Losses that no counter names.
 const UNNAMED: &str = "unnamed";
-/// What counters count beyond what was lost, each such packet once more.
+/// Packets that counters count beyond the lost ones.
 const COUNTED_TWICE: &str = "counted-twice";
-/// What the kernel's queues refuse. Who sends by them is told so, and counts the packet among its own losses.
+/// Packets that the kernel's queues refuse. Their sender gets an error, and counts them among its own losses.
 const REFUSED: [&str; 2] = ["kernel backlog-full", "kernel tap-full"];
 
-/// Makes names account for just so many lost packets: what they add up to, less [`COUNTED_TWICE`], is that number.
+/// Adjusts the named losses to the number of lost packets: their sum, less [`COUNTED_TWICE`], is that number.
 ///
 /// A packet that a queue refused and its sender counts, too, is its sender's loss only.
 pub fn account(named: &mut BTreeMap<String, u64>, lost: u64) {

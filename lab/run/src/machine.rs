@@ -15,7 +15,7 @@ use quiver_verdict::median;
 const TRIPS: u64 = 100;
 const SAMPLES: usize = 21;
 
-/// What stands in every document.
+/// The machine's facts, for every document.
 pub fn facts() -> Machine {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {

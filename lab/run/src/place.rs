@@ -18,7 +18,8 @@ const SHARED: &str = "/dev/shm";
 
 /// Where cases run.
 ///
-/// In a world all processes, namespaces, interfaces and files of a run are gone when the program ends, by whatever death.
+/// In a world, all processes, namespaces, interfaces and files of a run are gone when the program ends, however it
+/// dies.
 pub struct Place {
     world: Result<World, String>,
     files: &'static str,
@@ -59,7 +60,7 @@ impl Place {
         self.world.is_ok() && existing.is_some_and(|path| path.starts_with(self.files))
     }
 
-    /// What [`Place::is_lost`] is about.
+    /// The folder that [`Place::is_lost`] checks for.
     pub fn files(&self) -> &'static str {
         self.files
     }

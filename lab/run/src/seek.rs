@@ -16,10 +16,12 @@ use serde_json::Value;
 
 use crate::bed::{Bed, Manner};
 use crate::endure::{endure, report};
+use crate::figure::{amount, figure};
 use crate::limits::{are_limited, at, is_bound_limited, mark};
+use crate::so_far::{Known, SO_FAR};
 use crate::{Error, Lengths};
 
-/// Searches to the end, or until something fails; `figures` has what is known by then.
+/// Runs a search to its end. After a failure or an interruption `figures` holds the bounds and rates found until then.
 pub(crate) fn seek(
     bed: &mut Bed<'_>,
     search: field::Search,
@@ -28,13 +30,16 @@ pub(crate) fn seek(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Outcome, Error> {
     figures.push(figure("generator_ceiling", 2.0 * bed.ceiling, "pps")?);
-    let mut seeking = Seeking { bed, lengths, figures, tell };
-    match search {
+    let mut known = Known::default();
+    let mut seeking = Seeking { bed, lengths, figures, known: &mut known, tell };
+    let found = match search {
         field::Search::Mrr => seeking.mrr(),
-        field::Search::NdrPdr => {
-            let (ndr, pdr) = seeking.ndrpdr()?;
-            Ok(Outcome::Ndrpdr { ndr, pdr, latency_forward: None, latency_reverse: None })
-        }
+        field::Search::NdrPdr => seeking.ndrpdr().map(|(ndr, pdr)| Outcome::Ndrpdr {
+            ndr,
+            pdr,
+            latency_forward: None,
+            latency_reverse: None,
+        }),
         field::Search::Latency => seeking.latency(),
         field::Search::Soak => seeking.soak(),
         field::Search::BackToBack => seeking.bursts(),
@@ -44,7 +49,11 @@ pub(crate) fn seek(
         field::Search::Endurance => seeking.endurance(),
         // One bed is of one number of cores: `speed_up` has several.
         field::Search::SpeedUp => Err(Error::Nothing("a speed-up is of several numbers of cores")),
+    };
+    if found.is_err() {
+        figures.extend(known.figures()?);
     }
+    found
 }
 
 /// The part of the rate without loss that is endured: a machine that others use has worse moments, too.
@@ -54,11 +63,12 @@ struct Seeking<'seek, 'run> {
     bed: &'seek mut Bed<'run>,
     lengths: Lengths,
     figures: &'seek mut Vec<Figure>,
+    known: &'seek mut Known,
     tell: &'seek mut dyn FnMut(&Progress),
 }
 
 impl Seeking<'_, '_> {
-    /// Drives a search: `manner` says how its next trial is, `see` is shown what came of it.
+    /// Drives a search: `manner` decides how its next trial is done, `see` gets the result.
     fn drive<S: Search>(
         &mut self,
         search: &mut S,
@@ -73,7 +83,9 @@ impl Seeking<'_, '_> {
                     let (result, sent) = self.bed.trial(trial, manner)?;
                     search.record(result)?;
                     see(sent);
-                    (self.tell)(&search.progress());
+                    let progress = search.progress();
+                    self.known.learn(&progress);
+                    (self.tell)(&progress);
                 }
             }
         }
@@ -100,21 +112,10 @@ impl Seeking<'_, '_> {
         Ok(Outcome::Mrr { receive_rate })
     }
 
-    /// Bounds of goals; those of a search that was cut off become figures.
+    /// The bounds of each goal by MLRsearch.
     fn goals(&mut self, goals: Vec<Goal>) -> Result<Vec<Found>, Error> {
         let mut search = self.lengths.mlr(goals, self.bed.max_load()?)?.search()?;
-        let done = self.drive(&mut search, |_, _| Manner::default(), |_| {});
-        if done.is_err() {
-            for found in search.found() {
-                let name = found.goal.name.to_lowercase();
-                for (what, load) in [("lower", found.lower), ("upper", found.upper)] {
-                    if let Some(load) = load {
-                        self.figures.push(figure(&format!("{name}_{what}_so_far"), 2.0 * load.pps(), "pps")?);
-                    }
-                }
-            }
-        }
-        done
+        self.drive(&mut search, |_, _| Manner::default(), |_| {})
     }
 
     fn ndrpdr(&mut self) -> Result<(Bounds, Bounds), Error> {
@@ -180,7 +181,13 @@ impl Seeking<'_, '_> {
             let settle = lengths.settling(search.settling(trial)).seconds();
             Manner { settle: Some(Duration::from_secs_f64(settle)), ..Manner::default() }
         };
-        let bursts = self.drive(&mut search, manner, |_| {})?;
+        let done = self.drive(&mut search, manner, |_| {});
+        if done.is_err()
+            && let Some(frames) = search.bursts().average()
+        {
+            self.figures.push(figure(&format!("burst_frames_{SO_FAR}"), frames, "frames")?);
+        }
+        let bursts = done?;
         // The longest burst passed at the generator's ceiling.
         mark(self.figures, [bursts.is_cut_off()])?;
         let told = [
@@ -240,7 +247,7 @@ impl Seeking<'_, '_> {
         Ok(Outcome::Unknown {})
     }
 
-    /// The same load for a while, and what it costs.
+    /// Cost of a fixed load, held for a while.
     fn power(&mut self) -> Result<Outcome, Error> {
         let load = Load::new(self.bed.load().ok_or(Error::Nothing("the case has no load"))?)?;
         let trial = quiver_search::Trial { load, duration: quiver_search::Seconds::new(self.lengths.power())? };
@@ -290,15 +297,7 @@ impl Seeking<'_, '_> {
     }
 }
 
-fn amount(number: f64) -> Result<Amount, Error> {
-    Ok(Amount::try_from(number)?)
-}
-
-pub(crate) fn figure(name: &str, value: f64, unit: &str) -> Result<Figure, Error> {
-    Ok(Figure { name: name.into(), value: amount(value)?, unit: unit.into() })
-}
-
-/// As documents have delays: whole microseconds. None where no packet came back.
+/// Delays for documents, in whole microseconds. None if no packet came back.
 fn delay(of: &Value) -> Option<Latency> {
     let micros = |field: &str| Some((of[field].as_f64()? / 1000.0).round() as u64);
     of["packets"].as_u64().filter(|packets| *packets > 0)?;

@@ -8,12 +8,13 @@ use quiver_suite::Case;
 
 use crate::bed::{Bed, Manner};
 use crate::document::Test;
+use crate::figure::figure;
 use crate::limits::{is_bound_limited, mark};
-use crate::seek::figure;
+use crate::so_far::Known;
 use crate::{Error, Place, Stop, Terms};
 
 /// Numbers of cores up to the case's: each twice the one before.
-fn numbers(cores: u16) -> Vec<u16> {
+pub(crate) fn numbers(cores: u16) -> Vec<u16> {
     let mut numbers: Vec<u16> = (0..16).map(|power| 1 << power).take_while(|number| *number < cores).collect();
     numbers.push(cores);
     numbers
@@ -58,7 +59,14 @@ pub(crate) fn run(
         }
         Ok(running.trial(trial, Manner::default())?.0)
     };
-    let done = drive(&mut search, measure, tell);
+    let mut known = Known::default();
+    let done = drive(&mut search, measure, &mut |progress| {
+        known.learn(progress);
+        tell(progress);
+    });
+    if done.is_err() {
+        test.figures.extend(known.figures()?);
+    }
     if let Some(mut last) = bed {
         test.learn(&mut last);
         last.end()?;
@@ -86,7 +94,7 @@ where
     Ok(())
 }
 
-/// Of each number of cores whether the generator was the limit, of whose trials it is known where they begin.
+/// Whether the generator was the limit, for each number of cores whose first trial is known.
 fn limited(done: &[(u32, Vec<Found>)], begins: &[(u32, usize)], trials: &[Record]) -> Vec<bool> {
     let of = |(cores, found): &(u32, Vec<Found>)| {
         let at = begins.iter().position(|(begun, _)| begun == cores)?;
@@ -96,7 +104,7 @@ fn limited(done: &[(u32, Vec<Found>)], begins: &[(u32, usize)], trials: &[Record
     done.iter().filter_map(of).collect()
 }
 
-/// What is known by then: rates of both directions, how many times as much as with the fewest cores, and by core.
+/// Figures so far: rates of both directions, speed-up over the fewest cores, and efficiency per core.
 fn report(done: &[(u32, Vec<Found>)], figures: &mut Vec<Figure>) -> Result<(), Error> {
     let lower = |found: &[Found]| found.first().and_then(|found| found.lower).unwrap_or_default();
     let rates: Vec<(u32, Load)> = done.iter().map(|(cores, found)| (*cores, lower(found))).collect();

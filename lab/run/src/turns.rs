@@ -4,7 +4,7 @@ use quiver_suite::Case;
 use quiver_suite::field::{Device, Feature, Word as _};
 use quiver_verdict::compare::{Confidence, Incomparable, Ratio, paired};
 
-/// Who is compared: a device, in one of its ways.
+/// A device in a comparison, in one of its modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     device: Device,
@@ -12,12 +12,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whom a case measures.
+    /// The device of a case.
     pub(crate) fn of(case: &Case) -> Peer {
         Peer { device: case.device, swaps: case.feature == Feature::MacSwap }
     }
 
-    /// What it is called.
+    /// The word for it.
     pub fn word(self) -> &'static str {
         if self.swaps { "testpmd macswap" } else { self.device.word() }
     }

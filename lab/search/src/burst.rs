@@ -9,12 +9,13 @@ use serde::Serialize;
 use crate::search::Ledger;
 use crate::{Error, Load, Progress, Search, Seconds, Step, Trial, TrialResult};
 
-/// What bursts, and how often.
+/// Settings of the search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Burst {
     /// The rate within a burst: the most frames of this size that fit on the line, the RFC's "Max Theoretical Frame Rate".
     pub line_rate: Load,
-    /// What the device forwards without loss, of RFC 2544's test. A device that keeps up with the line has no limit.
+    /// Highest load that the device forwards without loss, by RFC 2544's test. A device that keeps up with the line has
+    /// no burst limit.
     pub throughput: Load,
     /// The longest burst to try, in frames.
     pub longest: u64,
@@ -119,7 +120,7 @@ pub struct BurstSearch {
 }
 
 impl BurstSearch {
-    /// What was found so far.
+    /// Lengths found so far.
     pub fn bursts(&self) -> Bursts {
         let Burst { line_rate, throughput, longest, .. } = self.burst;
         Bursts { lengths: self.lengths.clone(), line_rate, throughput, longest }

@@ -6,7 +6,7 @@ use crate::{Error, Load, Progress, Search, Seconds, Step, TrialResult};
 
 /// A search for each number of cores, one after the other.
 pub struct CoresSearch<S: Search> {
-    /// Those to come, and the one at hand, which is the last.
+    /// Remaining searches; the last one is the current one.
     searches: Vec<(u32, S)>,
     done: Vec<(u32, S::Outcome)>,
 }
@@ -54,7 +54,7 @@ where
         self.searches.last_mut().ok_or(Error::NotAsked)?.1.record(result)
     }
 
-    /// That of the search at hand; the time that remains is for all.
+    /// Progress of the current search; the remaining time is that of all.
     fn progress(&self) -> Progress {
         let mut progresses = self.searches.iter().rev().map(|(_, search)| search.progress());
         let current = progresses.next().unwrap_or_default();
@@ -66,12 +66,12 @@ where
     }
 }
 
-/// What more cores are good for.
+/// Speed-up by more cores.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SpeedUp {
     /// The number of cores.
     pub cores: u32,
-    /// What they do.
+    /// The rate with these cores.
     pub rate: Load,
     /// How many times as much as the fewest cores.
     pub factor: f64,

@@ -19,7 +19,7 @@ pub enum Behaviour {
         /// How far from the rate they are still noticed.
         spread: f64,
     },
-    /// As `Hard`, but some trials lose packets whatever the load.
+    /// Like `Hard`, but some trials lose packets at any load.
     Noisy {
         /// The rate.
         rate: f64,
@@ -28,7 +28,7 @@ pub enum Behaviour {
         /// The part of their packets.
         loss_ratio: f64,
     },
-    /// As `Hard`, with a range of loads below the rate that are lossy.
+    /// Like `Hard`, with a lossy range of loads below the rate.
     Inverted {
         /// The rate.
         rate: f64,
@@ -42,23 +42,23 @@ pub enum Behaviour {
 /// A device with the generator before it.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// What it forwards.
+    /// The forwarding behaviour.
     pub behaviour: Behaviour,
-    /// What the generator can send, at most.
+    /// Highest load that the generator can send, in packets per second.
     pub ceiling: f64,
-    /// What each trial costs beside its duration, at most: each draws a part of it.
+    /// Largest time of a trial beside its duration; each trial draws a part of it.
     pub overhead: Seconds,
     /// The source of all chance.
     pub rng: Rng,
 }
 
 impl Device {
-    /// One with a perfect generator.
+    /// A device with a perfect generator.
     pub fn new(behaviour: Behaviour, seed: u64) -> Device {
         Device { behaviour, ceiling: f64::INFINITY, overhead: Seconds::default(), rng: Rng::with_seed(seed) }
     }
 
-    /// One of any kind for loads between two, drawn by a seed.
+    /// A random device for loads between two, by a seed.
     pub fn drawn(seed: u64, min: Load, max: Load) -> Device {
         let mut rng = Rng::with_seed(seed);
         let (min, max) = (min.pps(), max.pps());

@@ -51,7 +51,7 @@ impl Endurance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Nowhere, or not so far that it matters.
+    /// No direction, or too small a change to matter.
     Steady,
     /// Up: a leak, if it is of something that is taken and should be given back.
     Rising,
@@ -59,7 +59,7 @@ pub enum Direction {
     Falling,
 }
 
-/// What became of a series.
+/// Trend of a series.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Drift {
     /// Its name.
@@ -108,7 +108,7 @@ impl EnduranceSearch {
         }
     }
 
-    /// What is known by now.
+    /// Results so far.
     pub fn endured(&self) -> Endured {
         let drift = |(name, samples): (&String, &Vec<_>)| drift(name, samples, self.endurance.tolerance);
         Endured { trials: self.ledger.trials, lost: self.lost, drifts: self.series.iter().map(drift).collect() }

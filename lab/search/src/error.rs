@@ -1,16 +1,16 @@
 //! Why a search does not start, or ends without an answer.
 
-use crate::{Load, Seconds};
+use crate::quantity::{Load, Seconds};
 
-/// What is wrong with a search's settings, with a trial's result, or with the device.
+/// A wrong setting, a wrong result of a trial, or a device that has no answer.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Error {
     /// A load or a time that is negative, infinite or not a number.
     #[error("{quantity} of {value}: must be a number from 0 on")]
     Quantity {
-        /// What it is, with its unit.
+        /// The quantity, with its unit.
         quantity: &'static str,
-        /// What it was set to.
+        /// The refused value.
         value: f64,
     },
     /// A setting of a search.
@@ -20,9 +20,9 @@ pub enum Error {
         of: String,
         /// The field.
         field: &'static str,
-        /// What it was set to.
+        /// The refused value.
         value: String,
-        /// What would be right.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A result without a trial that was asked for.

@@ -45,14 +45,14 @@ impl Latency {
     }
 }
 
-/// A trial at a part of the load. Its latencies are with whoever ran it.
+/// A trial at a part of the load. The caller keeps its latencies.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Point {
     /// The part.
     pub part: f64,
     /// The trial.
     pub trial: Trial,
-    /// What came of it: latencies of a trial with loss are those of the packets that made it.
+    /// The trial's result: with loss, latencies are those of the packets that came back.
     pub result: TrialResult,
 }
 

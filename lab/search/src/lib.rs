@@ -17,6 +17,7 @@
 //! | [`device`] | simulated devices, for tests and for trying searches out | |
 
 pub mod burst;
+mod checked;
 pub mod cores;
 pub mod device;
 pub mod endurance;
@@ -25,6 +26,7 @@ pub mod latency;
 pub mod mlr;
 pub mod mrr;
 pub mod plr;
+mod quantity;
 pub mod reconf;
 mod search;
 mod trial;
@@ -35,5 +37,6 @@ mod trial;
 struct Page;
 
 pub use error::Error;
+pub use quantity::{Load, Seconds};
 pub use search::{Bounds, Progress, Search, Step};
-pub use trial::{Load, Seconds, Trial, TrialResult};
+pub use trial::{Trial, TrialResult};

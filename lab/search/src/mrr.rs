@@ -42,7 +42,7 @@ impl Mrr {
 /// The rates of the trials, in both directions together.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Rates {
-    /// One for each trial.
+    /// The rate of each trial.
     pub values: Vec<Load>,
 }
 

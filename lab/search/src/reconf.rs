@@ -13,7 +13,7 @@ use crate::{Error, Load, Progress, Search, Seconds, Step, Trial, TrialResult};
 pub struct Reconf {
     /// The load to hold.
     pub load: Load,
-    /// How long a trial takes at least; whoever runs it goes on until the change is done.
+    /// Shortest duration of a trial; the caller extends it until the change is done.
     pub duration: Seconds,
     /// How many changes.
     pub changes: u32,
@@ -35,7 +35,7 @@ impl Reconf {
     }
 }
 
-/// What one trial lost.
+/// Loss of one trial.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Blocked {
     /// Packets that were sent and did not come back, in both directions together.
@@ -57,7 +57,7 @@ impl Blocked {
 pub struct Reconfigured {
     /// Without a change. A loss here means that the load was too high for what follows to be blamed on the changes.
     pub calm: Option<Blocked>,
-    /// One for each change.
+    /// The loss of each change.
     pub changes: Vec<Blocked>,
 }
 
@@ -75,7 +75,7 @@ impl ReconfSearch {
         (self.blocked.len() as u32).checked_sub(1).filter(|change| *change < self.reconf.changes)
     }
 
-    /// What was lost so far.
+    /// Losses so far.
     pub fn reconfigured(&self) -> Reconfigured {
         let changes = self.blocked.iter().skip(1).copied().collect();
         Reconfigured { calm: self.blocked.first().copied(), changes }

@@ -1,10 +1,10 @@
-//! What all searches have in common.
+//! The interface of all searches.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Load, Seconds, Trial, TrialResult};
 
-/// What a search wants.
+/// The next step of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step<O> {
     /// This trial is next.
@@ -33,7 +33,7 @@ pub trait Search {
     /// [`Error::NotAsked`], or what is wrong with the result. The trial is asked for again then.
     fn record(&mut self, result: TrialResult) -> Result<(), Error>;
 
-    /// What is known, and what is to do.
+    /// Bounds so far, and the time to go.
     fn progress(&self) -> Progress;
 
     /// Searches on to the end, for a caller who has no clock to mind.
@@ -53,7 +53,7 @@ pub trait Search {
     }
 }
 
-/// What a display shows between two trials.
+/// Progress of a search, for a display.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Progress {
     /// Trials that were recorded.
@@ -62,7 +62,7 @@ pub struct Progress {
     pub spent: Seconds,
     /// About how long the trials to come take, as far as can be said.
     pub remaining: Option<Seconds>,
-    /// What is known of each answer that is looked for.
+    /// Bounds of each result that is searched for.
     pub bounds: Vec<Bounds>,
 }
 
@@ -95,7 +95,7 @@ impl Ledger {
         *self.asked.insert(trial)
     }
 
-    /// What to show when the trials to come take about so many seconds.
+    /// Progress with about `remaining` seconds of trials to come.
     pub fn progress(&self, remaining: f64, bounds: Vec<Bounds>) -> Progress {
         let (spent, remaining) = (Seconds::known(self.spent), Some(Seconds::known(remaining)));
         Progress { trials: self.trials, spent, remaining, bounds }

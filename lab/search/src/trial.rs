@@ -1,72 +1,11 @@
 //! A trial, and what came of it.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::quantity::{Load, Seconds};
 
-macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident, $quantity:literal, $unit:ident, $suffix:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize, Deserialize)]
-        #[serde(try_from = "f64", into = "f64")]
-        pub struct $name(f64);
-
-        impl $name {
-            #[doc = concat!("Of that many ", $suffix, ".\n\n# Errors\n[`Error::Quantity`] unless it is finite and not negative.")]
-            pub fn new($unit: f64) -> Result<$name, Error> {
-                match $unit.is_finite() && $unit >= 0.0 {
-                    true => Ok($name($unit)),
-                    false => Err(Error::Quantity { quantity: $quantity, value: $unit }),
-                }
-            }
-
-            #[doc = concat!("A number that is known to be finite and not negative, in ", $suffix, ".")]
-            pub(crate) const fn known($unit: f64) -> $name {
-                $name($unit)
-            }
-
-            #[doc = concat!("In ", $suffix, ".")]
-            pub const fn $unit(self) -> f64 {
-                self.0
-            }
-        }
-
-        impl TryFrom<f64> for $name {
-            type Error = Error;
-
-            fn try_from($unit: f64) -> Result<$name, Error> {
-                $name::new($unit)
-            }
-        }
-
-        impl From<$name> for f64 {
-            fn from(quantity: $name) -> f64 {
-                quantity.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.0, formatter)?;
-                formatter.write_str(concat!(" ", $suffix))
-            }
-        }
-    };
-}
-
-quantity!(
-    /// How much is sent: packets (or transactions) per second, in one direction. Finite and not negative.
-    Load, "a load (packets per second)", pps, "pps"
-);
-quantity!(
-    /// A time in seconds. Finite and not negative. A float, because searches split durations in proportions that other
-    /// implementations have to reach, too.
-    Seconds, "a time (seconds)", seconds, "s"
-);
-
-/// What a search wants to know: traffic of this load for so long.
+/// A trial that a search asks for: a load and a duration.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// The intended load.
@@ -76,13 +15,13 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// As many packets as the trial should send in one direction.
+    /// Number of packets to send in one direction.
     pub fn packets(&self) -> u64 {
         (self.load.pps() * self.duration.seconds()) as u64
     }
 }
 
-/// What came of a trial. Packets are counted in both directions together.
+/// Result of a trial. Packets of both directions are counted together.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TrialResult {
     /// Packets that should have been sent.

@@ -85,7 +85,7 @@ pub fn pause(at: Pause) {
     }
 }
 
-/// From now on coroutines of this OS thread wait at seams, or run over them.
+/// Sets whether coroutines of this OS thread wait at seams or pass them.
 pub fn wait_at_seams(wait: bool) {
     at_seams(wait.then_some(|place| pause(Pause::Seam(place))));
 }

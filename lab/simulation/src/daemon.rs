@@ -33,8 +33,8 @@ const ROOMS: Rooms = Rooms {
     sent: |_| vec![],
 };
 
-/// Bytes kept of dropped packets: as many as their number is within, behind the headers of a fragment of IPv6.
-const SNAP: usize = 128;
+/// Bytes kept of dropped packets: as many as their number is within, behind the headers of a fragment of IPv6 and of some tunnels.
+const SNAP: usize = 384;
 /// Copies of dropped packets that wait at most; they are taken after every step.
 const DROPS_MAX: usize = 65_536;
 
@@ -42,7 +42,7 @@ const DROPS_MAX: usize = 65_536;
 pub struct Member {
     /// Its loop.
     pub coroutine: Coroutine,
-    /// What control posts to it.
+    /// Mail from the control thread.
     pub mailbox: Arc<Mailbox>,
     /// Turns that it has to end before it has surely seen the last change.
     pub stale: u8,
@@ -64,7 +64,7 @@ pub struct Simulated {
     pub members: Vec<Member>,
     /// The other ends of its ports.
     pub wires: Wires,
-    /// What happens at its ports.
+    /// Events at its ports.
     pub journal: Journal,
     /// Its buffers.
     pub buffers: Buffers,
@@ -77,12 +77,9 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// A daemon with this configuration. Nothing runs yet.
-    pub fn new(setup: Setup, lines: &[String]) -> Result<Simulated, String> {
+    /// A daemon with this configuration, and with what it does not refuse of `tried`. Nothing runs yet.
+    pub fn new(setup: Setup, (lines, tried): &(Vec<String>, Vec<String>)) -> Result<Simulated, String> {
         let mut daemon = Daemon::new(ROOMS, setup).map_err(|error| error.to_string())?;
-        for line in lines {
-            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
-        }
         let (control, executor) = (daemon.control().clone(), daemon.executor().clone());
         let (wires, journal) = {
             let ports = control.room::<Ports>();
@@ -99,6 +96,12 @@ impl Simulated {
         drop(dataplane);
         // Every drop is to be seen from the first one on.
         daemon.settle().map_err(|error| error.to_string())?;
+        for line in lines {
+            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
+        }
+        for line in tried {
+            let _ = daemon.run(line);
+        }
         let ending = Rc::new(Cell::new(false));
         let workers: Vec<_> = daemon.workers().drain(..).collect();
         let members = workers.into_iter().zip(mailboxes).map(|(worker, mailbox)| {
@@ -147,7 +150,7 @@ impl Simulated {
     pub fn drops_lost(&self) -> u64 {
         self.drops.lost()
     }
-    /// What its workers count of themselves, summed.
+    /// Sum of a counter over all workers.
     pub fn sum(&self, count: impl Fn(&WorkerCounters) -> u64) -> u64 {
         let dataplane = self.control.room::<Dataplane>();
         (0..self.members.len()).filter_map(|worker| dataplane.worker_counters(worker)).map(count).sum()
@@ -221,7 +224,7 @@ impl System for Virtual {
     }
 }
 
-/// Whether a descriptor has something to say now. Nobody but this process writes to them, so it follows from the seed.
+/// Whether a descriptor is ready now. Only this process writes to them, so it follows from the seed.
 fn ready(descriptors: &mut [PollFd<'_>]) -> bool {
     poll(descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }

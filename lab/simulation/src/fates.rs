@@ -5,15 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::network::{Network, may_leave};
+use crate::network::{Exit, Network, may_leave};
 use crate::port;
-use crate::traffic::{self, Kind, PORTS, Part};
+use crate::run::Tunneled;
+use crate::traffic::{self, Kind, Layer, Outer, PORTS, Part, port_mac};
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It left by a port.
+    /// It left by a port, as it was.
     Left(usize),
+    /// It left by a port inside a tunnel's datagram; it may be there once more, in another one.
+    Inside(usize, Outer),
     /// A node dropped it.
     Dropped(&'static str, &'static str),
 }
@@ -28,13 +31,27 @@ struct Sent {
     fates: Vec<Fate>,
     /// The fragments of it that have left, by where they belong: which bytes, and by which port.
     parts: BTreeMap<usize, (usize, usize)>,
+    /// Whether one of them left in a tunnel's datagram that was fragmented itself: whether all of them leave cannot be told then.
+    is_cut_twice: bool,
 }
 
 /// A packet that left. Whether it should have can be told only when it is known what was configured meanwhile.
 struct Departure {
     number: u64,
+    passage: Passage,
     out: usize,
     step: u64,
+}
+
+/// How a packet came through.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Passage {
+    /// The tunnel's datagram that it was taken out of.
+    taken_out_of: Option<Outer>,
+    /// The tunnels whose datagrams contain it, the innermost first.
+    tunnels: Vec<Outer>,
+    /// Whether it was routed, so that there is one of it.
+    is_routed: bool,
 }
 
 /// A version of the configuration, and the steps from which and until which a packet may have seen it.
@@ -60,10 +77,12 @@ pub struct Fates {
     pub drops: BTreeMap<(&'static str, &'static str), u64>,
     /// Packets of peers that left.
     pub left: u64,
-    /// Those of IPv6 among them, and those that left in fragments.
+    /// Packets of IPv6 that left, and packets that left in fragments.
     pub left6: u64,
     /// See there.
     pub cut: u64,
+    /// Packets that left inside tunnels' datagrams, or were taken out of one.
+    pub tunneled: Tunneled,
     /// Packets that left while it was known what was configured, so that it could be told whether they might.
     pub judged: u64,
     /// Packets that left, by what the routes were that they met, and whether they were of IPv6.
@@ -84,7 +103,16 @@ impl Fates {
     }
     /// Notes a packet that is about to be put onto a ring.
     pub fn sent(&mut self, kind: Kind, port: usize, bytes: Vec<u8>, step: u64) {
-        self.sent.push(Sent { kind, port, bytes, step, taken: false, fates: vec![], parts: BTreeMap::new() });
+        self.sent.push(Sent {
+            kind,
+            port,
+            bytes,
+            step,
+            taken: false,
+            fates: vec![],
+            parts: BTreeMap::new(),
+            is_cut_twice: false,
+        });
     }
     /// A worker took a packet; without a buffer for it, that was the end of it.
     pub fn taken(&mut self, bytes: &[u8], buffer: bool) {
@@ -104,7 +132,7 @@ impl Fates {
             return;
         }
         // Of a packet that was cut every part has a fate of its own.
-        let cut = || traffic::part_of(bytes).and_then(|part| usize::try_from(part.number).ok());
+        let cut = || traffic::part_inside(bytes).and_then(|(part, _)| usize::try_from(part.number).ok());
         let number = traffic::number_of(bytes).and_then(|number| usize::try_from(number).ok()).or_else(cut);
         if let Some(sent) = number.and_then(|number| self.sent.get_mut(number)) {
             sent.fates.push(Fate::Dropped(node, reason));
@@ -113,14 +141,23 @@ impl Fates {
     /// A packet left by a port. The error says why it should not have.
     pub fn left(&mut self, name: &str, bytes: &[u8], step: u64) -> Result<(), String> {
         self.transmitted += 1;
-        if let (Some(part), Some(out)) = (traffic::part_of(bytes), port::number(name).filter(|out| *out < PORTS))
+        if let Some(damage) = traffic::damaged_outer(bytes) {
+            return Err(format!("a datagram of a tunnel left by {name}: {damage}"));
+        }
+        if let (Some((part, Layer { tunnels, is_cut, .. })), Some(out)) =
+            (traffic::part_inside(bytes), port::number(name).filter(|out| *out < PORTS))
             && let Some(sent) = self.sent.get_mut(part.number as usize)
             && traffic::part_of(&sent.bytes).is_none()
         {
+            let passage = Passage { taken_out_of: None, tunnels, is_routed: true };
             return match part_left(sent, &part, out) {
                 Err(wrong) => Err(format!("{} left by {name}: {wrong}", describe(part.number, sent))),
-                Ok(false) => Ok(()),
-                Ok(true) => self.departed(part.number, out, step),
+                // What follows of a tunnel's datagram that was fragmented does not say whose it is.
+                Ok(is_last) if is_last || is_cut && !sent.is_cut_twice => {
+                    sent.is_cut_twice |= is_cut;
+                    self.departed(part.number, passage, out, step)
+                }
+                Ok(_) => Ok(()),
             };
         }
         let (Some(number), Some(out)) = (traffic::number_of(bytes), port::number(name)) else { return Ok(()) };
@@ -130,30 +167,35 @@ impl Fates {
         let Some(sent) = self.find(bytes) else {
             return Err(format!("packet {number}, which nobody sent, left by {name}"));
         };
-        // A routed packet is one packet; a switched one may be copied.
-        let routed = bytes != sent.bytes;
-        let wrong = if !sent.taken {
-            Some("it had not come in yet".into())
-        } else if let Some(damage) = traffic::damage(sent.kind, &sent.bytes, bytes, out) {
-            Some(damage.into())
-        } else if sent.fates.contains(&Fate::Left(out)) || routed && !sent.fates.is_empty() {
-            Some(format!("this had become of it before: {:?}", sent.fates))
-        } else {
-            None
-        };
-        if let Some(wrong) = wrong {
-            return Err(format!("{} left by {name}: {wrong}", describe(number, sent)));
+        let wrong = |sent, wrong: &str| Err(format!("{} left by {name}: {wrong}", describe(number, sent)));
+        if !sent.taken {
+            return wrong(sent, "it had not come in yet");
         }
-        self.departed(number, out, step)
+        let passage = match passage(sent, bytes, out) {
+            Ok(passage) => passage,
+            Err(what) => return wrong(sent, what),
+        };
+        // A routed packet is one packet; a switched one may be copied.
+        if sent.fates.contains(&passage.fate(out)) || passage.is_routed && !sent.fates.is_empty() {
+            return wrong(sent, &format!("this had become of it before: {:?}", sent.fates));
+        }
+        self.departed(number, passage, out, step)
     }
     /// A packet has left whole.
-    fn departed(&mut self, number: u64, out: usize, step: u64) -> Result<(), String> {
+    fn departed(&mut self, number: u64, passage: Passage, out: usize, step: u64) -> Result<(), String> {
         let Some(sent) = self.sent.get_mut(number as usize) else { return Ok(()) };
-        sent.fates.push(Fate::Left(out));
+        sent.fates.push(passage.fate(out));
+        let is_inside = !passage.tunnels.is_empty();
+        self.tunneled += Tunneled {
+            into: is_inside.into(),
+            routed: (is_inside && passage.is_routed).into(),
+            deep: (passage.tunnels.len() > 1).into(),
+            out_of: passage.taken_out_of.is_some().into(),
+        };
         self.left += 1;
         self.left6 += u64::from(matches!(sent.kind, Kind::Routed(to) if to.is_ipv6()));
         self.cut += u64::from(!sent.parts.is_empty());
-        self.departures.push(Departure { number, out, step });
+        self.departures.push(Departure { number, passage, out, step });
         if self.changing.is_none() { self.judge() } else { Ok(()) }
     }
     /// A change begins: what comes of it may be seen from now on.
@@ -190,7 +232,8 @@ impl Fates {
         Ok(())
     }
     fn judge_one(&mut self, departure: &Departure) -> Result<(), String> {
-        let Departure { number, out, step } = *departure;
+        let Departure { number, ref passage, out, step } = *departure;
+        let Passage { taken_out_of, tunnels, .. } = passage;
         let Some(sent) = self.sent.get(number as usize) else { return Ok(()) };
         let seen = |from: u64, until: u64| from <= step && until >= sent.step;
         if self.unknown.iter().any(|(from, until)| seen(*from, *until)) {
@@ -202,18 +245,19 @@ impl Fates {
         // A change may end where it began: what is replaced goes, with all that refers to it, and comes back.
         let was_changing = versions.len() > 1;
         versions.dedup();
-        if !may_leave(&versions, was_changing, sent.kind, sent.port, out) {
+        let exit = Exit { taken_out_of: *taken_out_of, tunnels, out };
+        if !may_leave(&versions, was_changing, sent.kind, sent.port, exit) {
             let described = describe(number, sent);
             return Err(format!(
-                "{described} left by p{out}: no configuration since it was sent leads there; these were there:\n{versions:#?}"
+                "{described} left by p{out}, {passage:?}: no configuration since it was sent leads there; these were there:\n{versions:#?}"
             ));
         }
         if let (Some(network), Kind::Routed(to)) = (versions.last(), sent.kind) {
             let kinds = network.kinds(sent.port, to, out);
             kinds.into_iter().for_each(|kind| *self.met.entry((kind, to.is_ipv6())).or_default() += 1);
         }
-        // A broken packet's flow is whatever its readers take it for.
-        if sent.kind == Kind::Broken {
+        // A broken packet's flow is whatever its readers take it for, and cross-connects are between ports.
+        if sent.kind == Kind::Broken || exit.is_through_tunnels() {
             return Ok(());
         }
         // Addresses, protocol and ports; lengths and checksums differ.
@@ -245,6 +289,35 @@ impl Fates {
     }
 }
 
+impl Passage {
+    fn fate(&self, out: usize) -> Fate {
+        self.tunnels.first().map_or(Fate::Left(out), |outer| Fate::Inside(out, *outer))
+    }
+}
+
+/// How a packet came through that left in these bytes. The error says what is wrong with them.
+fn passage(sent: &Sent, bytes: &[u8], out: usize) -> Result<Passage, &'static str> {
+    let given = &sent.bytes[..];
+    let inside = traffic::inside(given).filter(|inside| !inside.is_cut);
+    let mut wrong = "it is not what was sent";
+    for Layer { frame, is_cut, tunnels } in traffic::layers(bytes) {
+        // Of a datagram that was fragmented the first part says what it is.
+        let part = |of: &[u8]| if is_cut { of.len().min(frame.len()) } else { of.len() };
+        if given[..part(given)] == *frame {
+            return Ok(Passage { tunnels, ..Passage::default() });
+        }
+        if let Some(inside) = inside.filter(|inside| inside.frame[..part(inside.frame)] == *frame) {
+            return Ok(Passage { taken_out_of: Some(inside.outer), tunnels, is_routed: false });
+        }
+        let sender = tunnels.is_empty().then(|| port_mac(out));
+        match traffic::damage(sent.kind, &given[..part(given)], frame, sender) {
+            None => return Ok(Passage { taken_out_of: None, tunnels, is_routed: true }),
+            Some(damage) => wrong = damage,
+        }
+    }
+    Err(wrong)
+}
+
 /// A fragment of a packet left. Whether it was the last that was missing; the error says what is wrong with it.
 fn part_left(sent: &mut Sent, part: &Part, out: usize) -> Result<bool, String> {
     let (begin, end, whole) = (part.offset, part.offset + part.bytes.len(), traffic::carried(&sent.bytes));
@@ -254,7 +327,9 @@ fn part_left(sent: &mut Sent, part: &Part, out: usize) -> Result<bool, String> {
     if whole.get(begin..end) != Some(&part.bytes[..]) {
         return Err(format!("the bytes {begin} to {end} of its fragment are others"));
     }
-    if sent.parts.values().any(|(_, by)| *by != out) || sent.fates.iter().any(|fate| matches!(fate, Fate::Left(_))) {
+    if sent.parts.values().any(|(_, by)| *by != out)
+        || !sent.is_cut_twice && sent.fates.iter().any(|fate| matches!(fate, Fate::Left(_) | Fate::Inside(..)))
+    {
         return Err(format!("parts of it left elsewhere: {:?}, {:?}", sent.parts, sent.fates));
     }
     if sent.parts.range(..end).next_back().is_some_and(|(_, (other, _))| *other > begin) {

@@ -1,6 +1,6 @@
 //! The whole daemon as seeded coroutines on a virtual clock, with faults.
 //!
-//! - [`run`](mod@run): one seed, one run; `world`: its scheduler.
+//! - `seed`: one seed, one run; [`run`](mod@run): what is asked of it, and what came of it; `world`: its scheduler.
 //! - [`daemon`]: quiverd's rooms, workers and control side, each thread a [`coroutine`].
 //! - [`port`], [`wire`]: ports whose other ends are peers in memory; [`traffic`]: what peers send.
 //! - [`operator`]: what operators ask.
@@ -18,8 +18,10 @@ pub mod network;
 pub mod operator;
 pub mod port;
 pub mod run;
+mod seed;
 pub mod traffic;
 pub mod wire;
 mod world;
 
-pub use run::{Bug, Failure, Report, Settings, run};
+pub use run::{Bug, Failure, Report, Settings, Tunneled};
+pub use seed::run;

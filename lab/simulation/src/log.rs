@@ -1,4 +1,4 @@
-//! What happened in a simulation, step by step. The same seed gives the same log.
+//! The log of a simulation, step by step. The same seed gives the same log.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,7 +45,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What happened at a port.
+    /// An event at a port.
     pub fn seen(port: &str, seen: &Seen) -> Event {
         let (what, bytes) = match seen {
             Seen::Taken(bytes) => ("took", bytes),
@@ -84,7 +84,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// All events: a digest, the last ones, and all of them as lines where somebody wants them.
+/// All events: a digest, the last ones, and all of them as lines if asked for.
 pub struct Log {
     step: u64,
     digest: DefaultHasher,

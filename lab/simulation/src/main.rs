@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use quiver_simulation::{Bug, Failure, Report, Settings, memif, run};
+use quiver_simulation::{Bug, Failure, Report, Settings, Tunneled, memif, run};
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask simulate")]
@@ -68,6 +68,7 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
     }
     let (mut failures, mut drops) = (0, BTreeMap::<_, u64>::new());
     let (mut sums, mut memif) = ([0; 12], memif::Report::default());
+    let mut tunneled = Tunneled::default();
     for seed in arguments.from..arguments.from + arguments.seeds {
         match both(seed, settings) {
             Ok((report, of_memif)) => {
@@ -87,6 +88,7 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
                     report.judged,
                 ];
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                tunneled += report.tunneled;
                 report.drops.into_iter().for_each(|(name, count)| *drops.entry(name).or_default() += count);
             }
             Err(failure) if arguments.keep_going => {
@@ -109,6 +111,10 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
     println!(
         "{taken} packets in, {handed_over} handed from worker to worker, {left} out, {left6} of them of IPv6, {cut} in fragments, \
          {judged} while it was known where they might go"
+    );
+    let Tunneled { into, routed, deep, out_of } = tunneled;
+    println!(
+        "tunnels: {into} packets into them, {routed} of them routed, {deep} into more than one, {out_of} out of them"
     );
     println!("{answered} requests, {refused} refused, {configurations} configurations");
     println!("memif: {memif:?}");

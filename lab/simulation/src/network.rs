@@ -1,5 +1,5 @@
-//! What the daemon is configured to do, as an outsider reads it from the saved configuration: by which ports a packet
-//! may leave. This is the model that the daemon is measured against, so it shares no code with it.
+//! The daemon's behaviour by its saved configuration, as an outsider reads it: the ports by which a packet may leave.
+//! The daemon is checked against this model, so the model shares no code with it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::port;
-use crate::traffic::{Kind, PORTS};
+use crate::traffic::{Kind, LAYERS, Outer, PORTS, TUNNELS};
 
 /// Next hops behind next hops that are followed, and tables behind tables: more than the daemon has addresses to lead through.
 const DEPTH: usize = 20;
@@ -18,6 +18,18 @@ const DEPTH: usize = 20;
 pub struct Network {
     ports: [Port; PORTS],
     routes: Vec<Route>,
+    tunnels: Vec<Tunnel>,
+}
+
+/// A tunnel of VXLAN.
+#[derive(Clone, PartialEq, Debug)]
+struct Tunnel {
+    number: usize,
+    /// The outer header of datagrams that it sends.
+    outer: Outer,
+    /// The table by which they go.
+    table: u64,
+    domain: Option<u64>,
 }
 
 /// A prefix of a table, and where it leads.
@@ -64,15 +76,17 @@ const SECTIONS: [[&str; 4]; 2] = [
 enum Way {
     /// Out by a port.
     Port(usize),
-    /// To wherever another address is, by a table.
+    /// Into a tunnel.
+    Tunnel(usize),
+    /// By the route to another address, in a table.
     Through(u64, IpAddr),
-    /// To wherever another table leads.
+    /// By a lookup in another table.
     LookUp(u64),
-    /// Nowhere: its sender may be told.
+    /// Drop; the sender may be told.
     Nowhere,
 }
 
-/// What routes may be that packets meet on their way; see [`Network::kinds`].
+/// Kinds of routes that a packet may meet; see [`Network::kinds`].
 pub const KINDS: [&str; 6] =
     ["one way", "several ways", "a next hop", "a next hop behind one", "a lookup", "nowhere beside"];
 
@@ -95,7 +109,12 @@ impl Network {
                 network.ports[port].up = settings["state"] == "up";
             }
         }
+        network.tunnels = section("vxlan-tunnels").iter().filter_map(Tunnel::read).collect();
         for layer2 in section("layer2-interfaces") {
+            let tunnel = tunnel(&layer2["interface"]);
+            for tunnel in network.tunnels.iter_mut().filter(|known| Some(known.number) == tunnel) {
+                tunnel.domain = layer2["domain"].as_u64();
+            }
             if let Some(port) = number(&layer2["interface"]) {
                 network.ports[port].domain = layer2["domain"].as_u64();
                 network.ports[port].connect = number(&layer2["connect"]);
@@ -107,11 +126,13 @@ impl Network {
                     network.ports[port].tables[family] = settings["table"].as_u64().unwrap_or(0);
                 }
             }
-            let by = |settings: &Value| number(&settings["interface"]);
-            // What an interface is connected to is in its table.
-            let mut connected = |prefix: Option<Prefix>, port: Option<usize>| {
-                let table = port.map_or(0, |port| network.ports[port].tables[family]);
-                let ways = port.map(Way::Port).into_iter().collect();
+            // What an interface is connected to is in its table; tunnels' are in table 0.
+            let mut connected = |prefix: Option<Prefix>, by: Option<Way>| {
+                let table = match by {
+                    Some(Way::Port(port)) => network.ports[port].tables[family],
+                    _ => 0,
+                };
+                let ways = by.into_iter().collect();
                 network.routes.extend(prefix.map(|prefix| Route { table, prefix, ways }));
             };
             for address in section(addresses) {
@@ -135,14 +156,47 @@ impl Network {
         network
     }
 
-    /// The ports to which the longest matching prefix of a port's table leads; or any matching one, while routes come and go.
-    fn routed(&self, from: usize, to: IpAddr, any: bool) -> BTreeSet<usize> {
-        let ways = self.met(from, to, any).into_iter().flat_map(|(_, route)| &route.ways);
+    /// The table of a port that routes packets to an address.
+    fn table(&self, from: usize, to: IpAddr) -> u64 {
+        self.ports[from].tables[usize::from(to.is_ipv6())]
+    }
+    /// The ports to which the longest matching prefix of a table leads; or any matching one, while routes come and go.
+    fn routed(&self, table: u64, to: IpAddr, any: bool) -> BTreeSet<usize> {
+        let ways = self.met(table, to, any).into_iter().flat_map(|(_, route)| &route.ways);
         ways.filter_map(|way| if let Way::Port(port) = way { Some(*port) } else { None }).collect()
     }
-    /// What the routes are that a packet may meet which leaves by a port; nothing if they do not lead there.
+    /// Whether a table leads by a way, into these tunnels one after the other.
+    fn leads(&self, table: u64, to: IpAddr, any: bool, way: Exit<'_>) -> bool {
+        let Some(first) = way.tunnels.first() else { return self.routed(table, to, any).contains(&way.out) };
+        let ways: Vec<_> = self.met(table, to, any).into_iter().flat_map(|(_, route)| &route.ways).collect();
+        let leads_there = |tunnel: &&Tunnel| ways.contains(&&Way::Tunnel(tunnel.number)) && tunnel.outer == *first;
+        self.tunnels.iter().filter(leads_there).any(|tunnel| self.carries(tunnel, any, way))
+    }
+    /// Whether a tunnel's datagrams go by a way behind it, which begins with it.
+    fn carries(&self, tunnel: &Tunnel, any: bool, way: Exit<'_>) -> bool {
+        let Some((first, tunnels)) = way.tunnels.split_first() else { return false };
+        // No tunnel leads into itself.
+        let is_deep = tunnels.len() >= LAYERS;
+        let to = tunnel.outer.destination.into();
+        *first == tunnel.outer && !is_deep && self.leads(tunnel.table, to, any, Exit { tunnels, ..way })
+    }
+    /// The bridge domains of tunnels.
+    fn domains(&self, is_meant: impl Fn(&Tunnel) -> bool) -> BTreeSet<u64> {
+        self.tunnels.iter().filter(|tunnel| is_meant(tunnel)).filter_map(|tunnel| tunnel.domain).collect()
+    }
+    /// The routes and tunnels of all versions together.
+    fn of_all(versions: &[&Network]) -> Network {
+        let mut all = Network::default();
+        for network in versions {
+            all.routes.extend(network.routes.iter().cloned());
+            all.tunnels.extend(network.tunnels.iter().cloned());
+        }
+        all
+    }
+    /// Kinds of the routes on the way of a packet from port `from` to `out`; empty if the routes do not lead there.
     pub fn kinds(&self, from: usize, to: IpAddr, out: usize) -> BTreeSet<&'static str> {
-        if !self.routed(from, to, false).contains(&out) {
+        let table = self.table(from, to);
+        if !self.routed(table, to, false).contains(&out) {
             return BTreeSet::new();
         }
         let of = |(depth, route): (usize, &Route)| {
@@ -158,11 +212,10 @@ impl Network {
             ];
             KINDS.into_iter().zip(is).filter(|(_, is)| *is).map(|(kind, _)| kind)
         };
-        self.met(from, to, false).into_iter().flat_map(of).collect()
+        self.met(table, to, false).into_iter().flat_map(of).collect()
     }
     /// The routes that a packet may meet, each with how many next hops and lookups it is behind.
-    fn met(&self, from: usize, to: IpAddr, any: bool) -> Vec<(usize, &Route)> {
-        let table = self.ports[from].tables[usize::from(to.is_ipv6())];
+    fn met(&self, table: u64, to: IpAddr, any: bool) -> Vec<(usize, &Route)> {
         let (mut met, mut ahead) = (vec![], BTreeSet::from([(table, to)]));
         for depth in 0..DEPTH {
             for (table, address) in std::mem::take(&mut ahead) {
@@ -172,7 +225,7 @@ impl Network {
                         match way {
                             Way::Through(table, next) => drop(ahead.insert((*table, *next))),
                             Way::LookUp(table) => drop(ahead.insert((*table, to))),
-                            Way::Port(_) | Way::Nowhere => {}
+                            Way::Port(_) | Way::Tunnel(_) | Way::Nowhere => {}
                         }
                     }
                 }
@@ -208,6 +261,7 @@ impl fmt::Debug for Network {
             for way in ways {
                 match way {
                     Way::Port(port) => write!(f, " p{port}")?,
+                    Way::Tunnel(tunnel) => write!(f, " tunnel {tunnel}")?,
                     Way::Through(table, next) => write!(f, " {next} by table {table}")?,
                     Way::LookUp(table) => write!(f, " table {table}")?,
                     Way::Nowhere => write!(f, " nowhere")?,
@@ -215,18 +269,21 @@ impl fmt::Debug for Network {
             }
             f.write_str(", ")?;
         }
+        for tunnel in &self.tunnels {
+            write!(f, "{tunnel:?}, ")?;
+        }
         Ok(())
     }
 }
 
 /// A path of a route, which may lead out by a port.
-fn way(path: &Value, by: Option<usize>) -> Way {
+fn way(path: &Value, by: Option<Way>) -> Way {
     let table = path["table"].as_u64().unwrap_or(0);
     let next = || path["via"].as_str()?.parse().ok();
     match path["action"].as_str() {
         Some("lookup") => Way::LookUp(table),
         Some(_) => Way::Nowhere,
-        None => by.map(Way::Port).or_else(|| Some(Way::Through(table, next()?))).unwrap_or(Way::Nowhere),
+        None => by.or_else(|| Some(Way::Through(table, next()?))).unwrap_or(Way::Nowhere),
     }
 }
 
@@ -234,17 +291,72 @@ fn number(name: &Value) -> Option<usize> {
     port::number(name.as_str()?).filter(|port| *port < PORTS)
 }
 
-/// Whether a packet that came in by one port may leave by another, if these versions held while it was under way. Of
+/// The way by which a packet left.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit<'e> {
+    /// The tunnel's datagram that it was taken out of.
+    pub taken_out_of: Option<Outer>,
+    /// The tunnels' datagrams that it is in, the innermost first.
+    pub tunnels: &'e [Outer],
+    /// The port.
+    pub out: usize,
+}
+
+impl Exit<'_> {
+    /// Whether it came out of a tunnel, or went into one.
+    pub fn is_through_tunnels(&self) -> bool {
+        self.taken_out_of.is_some() || !self.tunnels.is_empty()
+    }
+}
+
+/// The port or tunnel that an `interface` setting names.
+fn by(settings: &Value) -> Option<Way> {
+    let name = &settings["interface"];
+    number(name).map(Way::Port).or_else(|| tunnel(name).map(Way::Tunnel))
+}
+
+/// The number of a tunnel.
+fn tunnel(name: &Value) -> Option<usize> {
+    name.as_str()?.strip_prefix("vxlan_tunnel")?.parse().ok().filter(|number| *number < TUNNELS)
+}
+
+impl Tunnel {
+    fn read(settings: &Value) -> Option<Tunnel> {
+        let address = |name: &str| settings[name].as_str()?.parse().ok();
+        let vni = settings["vni"].as_u64()? as u32;
+        let outer = Outer { source: address("source")?, destination: address("destination")?, vni };
+        let table = settings["table"].as_u64().unwrap_or(0);
+        Some(Tunnel { number: tunnel(&settings["name"])?, outer, table, domain: None })
+    }
+}
+
+/// Whether a packet that came in by one port may leave so, if these versions held while it was under way. Of
 /// a change from one to another, or back to the same, it may have seen parts.
-pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: usize, out: usize) -> bool {
+pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: usize, exit: Exit<'_>) -> bool {
+    let Exit { taken_out_of, tunnels, out } = exit;
     let domains =
         |port: usize| versions.iter().filter_map(|network| network.ports[port].domain).collect::<BTreeSet<_>>();
-    let bridged = from != out && !domains(from).is_disjoint(&domains(out));
+    let all = Network::of_all(versions);
+    let entered = match taken_out_of {
+        Some(datagram) => all.domains(|tunnel| tunnel.outer == datagram.reversed()),
+        None => domains(from),
+    };
+    let left = match tunnels.is_empty() {
+        true => domains(out),
+        false => all.domains(|tunnel| all.carries(tunnel, was_changing, exit)),
+    };
+    let is_plain = !exit.is_through_tunnels();
+    // Nothing comes back out of the port that it came in by.
+    let is_back = is_plain && from == out;
+    let bridged = !is_back && !entered.is_disjoint(&left);
     let routed = match kind {
-        Kind::Routed(to) => versions.iter().any(|network| network.routed(from, to, was_changing).contains(&out)),
+        Kind::Routed(to) if taken_out_of.is_none() => versions.iter().any(|network| {
+            let of = if tunnels.is_empty() { *network } else { &all };
+            of.leads(network.table(from, to), to, was_changing, exit)
+        }),
         _ => false,
     };
-    bridged || routed || versions.iter().any(|network| network.connects(from, out))
+    bridged || routed || is_plain && versions.iter().any(|network| network.connects(from, out))
 }
 
 #[cfg(test)]
@@ -254,6 +366,43 @@ mod tests {
 
     fn routed(to: [u8; 4]) -> Kind {
         Kind::Routed(to.into())
+    }
+    fn routed_from(network: &Network, from: usize, to: &str) -> BTreeSet<usize> {
+        let to = to.parse().expect("an address");
+        network.routed(network.table(from, to), to, false)
+    }
+    fn plain(out: usize) -> Exit<'static> {
+        Exit { taken_out_of: None, tunnels: &[], out }
+    }
+
+    #[test]
+    fn tunnels_lead_where_their_datagrams_are_routed() {
+        let network = Network::read(&json!({
+            "layer2-interfaces": [{"interface": "p0", "domain": 7}, {"interface": "vxlan_tunnel1", "domain": 7},
+                {"interface": "vxlan_tunnel2", "domain": 8}],
+            "vxlan-tunnels": [
+                {"name": "vxlan_tunnel0", "source": "10.1.0.1", "destination": "10.1.0.2", "vni": 0},
+                {"name": "vxlan_tunnel1", "source": "10.1.0.1", "destination": "20.1.0.9", "vni": 1},
+                {"name": "vxlan_tunnel2", "source": "10.1.0.1", "destination": "10.2.0.2", "vni": 1}],
+            "interface-addresses": [{"interface": "p1", "address": "10.1.0.1/24"},
+                {"interface": "p2", "address": "10.2.0.1/24"},
+                {"interface": "vxlan_tunnel0", "address": "10.90.0.1/24"}],
+            "routes": [{"prefix": "20.1.0.0/16", "paths": [{"via": "10.90.0.2", "interface": "vxlan_tunnel0"}]}],
+        }));
+        let outer =
+            |to: &str, vni| Outer { source: [10, 1, 0, 1].into(), destination: to.parse().expect("an address"), vni };
+        let (first, second, third) = (outer("10.1.0.2", 0), outer("20.1.0.9", 1), outer("10.2.0.2", 1));
+        let may = |kind, from, taken_out_of, tunnels: &[Outer], out| {
+            may_leave(&[&network], false, kind, from, Exit { taken_out_of, tunnels, out })
+        };
+        assert!(may(Kind::Switched, 0, None, &[second, first], 1), "one tunnel leads by the other");
+        assert!(!may(Kind::Switched, 0, None, &[second], 1) && !may(Kind::Switched, 0, None, &[third], 2));
+        assert!(!may(Kind::Switched, 0, None, &[second, first], 2));
+        assert!(may(routed([20, 1, 0, 7]), 3, None, &[first], 1) && !may(routed([20, 1, 0, 7]), 3, None, &[], 1));
+        assert!(!may(routed([30, 1, 0, 7]), 3, None, &[first], 1));
+        let (of_second, of_third) = (Some(second.reversed()), Some(third.reversed()));
+        assert!(may(routed([10, 1, 0, 1]), 3, of_second, &[], 0) && !may(routed([10, 1, 0, 1]), 3, of_third, &[], 0));
+        assert!(!may(routed([10, 1, 0, 1]), 3, Some(second), &[], 0), "the other direction is none of the daemon's");
     }
 
     #[test]
@@ -265,7 +414,7 @@ mod tests {
             "interface-ip6-addresses": [{"interface": "p0", "address": "2001:db8::1/64"}],
             "ip6-routes": [{"prefix": "::/0", "paths": [{"via": "2001:db8::2", "interface": "p0"}]}],
         }));
-        let ports = |from, to: &str| network.routed(from, to.parse().expect("an address"), false);
+        let ports = |from, to: &str| routed_from(&network, from, to);
         assert_eq!((ports(0, "20.0.0.1"), ports(1, "20.0.0.1")), ([2].into(), [3].into()));
         assert_eq!((ports(1, "2001:db8::7"), ports(1, "1414::")), ([0].into(), [0].into()));
         assert_eq!(ports(1, "30.0.0.1"), [].into());
@@ -285,7 +434,7 @@ mod tests {
                 {"table": 7, "prefix": "20.4.0.0/16", "paths": [{"via": "10.3.0.2", "interface": "p3"}]},
                 {"table": 7, "prefix": "20.5.0.0/16", "paths": [{"via": "10.2.0.2"}]}],
         }));
-        let ports = |from, to: &str| network.routed(from, to.parse().expect("an address"), false);
+        let ports = |from, to: &str| routed_from(&network, from, to);
         assert_eq!(
             (ports(0, "20.0.0.1"), ports(0, "20.2.0.1"), ports(0, "20.3.0.1")),
             ([2].into(), [1].into(), [].into())
@@ -308,7 +457,7 @@ mod tests {
                 {"prefix": "20.0.0.0/8", "paths": [{"via": "10.3.0.7"}]},
                 {"prefix": "30.0.0.0/8", "paths": [{"via": "30.0.0.1"}]}],
         }));
-        let may = |kind, from, out| may_leave(&[&network], false, kind, from, out);
+        let may = |kind, from, out| may_leave(&[&network], false, kind, from, plain(out));
         assert!(may(Kind::Switched, 0, 1) && !may(Kind::Switched, 0, 2) && !may(Kind::Switched, 0, 0));
         assert!(may(Kind::Switched, 2, 3) && !may(Kind::Switched, 3, 2));
         assert!(may(routed([10, 3, 0, 9]), 3, 3) && !may(routed([10, 3, 0, 9]), 3, 2));
@@ -317,10 +466,10 @@ mod tests {
         assert!(may(routed([20, 0, 0, 1]), 1, 3) && !may(routed([20, 0, 0, 1]), 1, 2));
         assert!((0..PORTS).all(|out| !may(routed([30, 0, 0, 1]), 3, out)), "a loop leads nowhere");
         let later = Network::default();
-        assert!(may_leave(&[&network, &later], true, Kind::Switched, 0, 1));
-        assert!(!may_leave(&[&later], false, Kind::Switched, 0, 1));
+        assert!(may_leave(&[&network, &later], true, Kind::Switched, 0, plain(1)));
+        assert!(!may_leave(&[&later], false, Kind::Switched, 0, plain(1)));
         // While the route to 10.3.0.0/24 is replaced, the one to 10.0.0.0/8 holds.
-        let replaced = |was_changing| may_leave(&[&network], was_changing, routed([10, 3, 0, 9]), 3, 2);
+        let replaced = |was_changing| may_leave(&[&network], was_changing, routed([10, 3, 0, 9]), 3, plain(2));
         assert!(replaced(true) && !replaced(false));
     }
 }

@@ -1,36 +1,39 @@
-//! What operators ask of the daemon: commands that are right and commands that are not, configuration files old, new and
-//! broken.
+//! Simulated operators: right and wrong commands; configuration files old, new and broken.
 
 use fastrand::Rng;
 use quiver_control::protocol::{File, Request};
 use quiver_control::transaction::Terms;
 
-use crate::traffic::{NETWORKS, PORTS};
+use crate::traffic::{NETWORKS, PORTS, TUNNELS, far_mac, tunnel_destination, tunnel_source, vni};
 
-/// What operators like to do: drawn for each seed.
+/// A habit of the operators, drawn for each seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Habit {
     /// Anything.
     Anything,
-    /// To take ports away and make them anew, while packets are routed by them.
+    /// Removes and adds ports while packets are routed by them.
     Churn,
-    /// To change routes and neighbours, again and again.
+    /// Changes routes and neighbors again and again.
     Routes,
+    /// Adds, removes and redirects tunnels.
+    Tunnels,
 }
 
 impl Habit {
     /// Draws one.
     pub fn draw(random: &mut Rng) -> Habit {
-        match random.u8(0..6) {
+        match random.u8(0..8) {
             0 | 1 => Habit::Churn,
-            2 | 3 => Habit::Routes,
+            2..5 => Habit::Routes,
+            5 | 6 => Habit::Tunnels,
             _ => Habit::Anything,
         }
     }
 }
 
-/// What every simulated daemon begins with.
-pub fn beginning(random: &mut Rng, workers: usize) -> Vec<String> {
+/// Commands that every simulated daemon starts with, and commands that are tried after them and may be refused.
+pub fn beginning(random: &mut Rng, workers: usize) -> (Vec<String>, Vec<String>) {
+    let mut tried = vec![];
     let mut lines: Vec<_> = (0..PORTS).map(|port| create(random, port)).collect();
     lines.extend((0..PORTS).map(|port| format!("set interface state p{port} up")));
     lines.extend(["create bridge-domain 1", "create bridge-domain 2"].map(str::to_owned));
@@ -54,11 +57,24 @@ pub fn beginning(random: &mut Rng, workers: usize) -> Vec<String> {
             lines.push(route_of_any_kind(random, "add"));
         }
     }
+    for number in (0..TUNNELS).filter(|_| random.bool()).collect::<Vec<_>>() {
+        lines.push(tunnel(random, number, true));
+        lines.push(format!("set interface state vxlan_tunnel{number} up"));
+        match random.u8(0..4) {
+            0 => {
+                lines.extend([tunnel_address(number), far_neighbor(number, "add")]);
+                // Tunnel 1 leads to a host in network 1, and so into another tunnel.
+                let network = if random.bool() { 1 } else { random.u8(0..NETWORKS) };
+                tried.push(route_through(network, number, "add"));
+            }
+            _ => lines.push(format!("set interface l2 bridge vxlan_tunnel{number} 1")),
+        }
+    }
     if workers > 1 {
         let spread = (0..PORTS).filter(|_| random.bool());
         lines.extend(spread.map(|port| format!("set interface handoff p{port} workers 0-{}", workers - 1)));
     }
-    lines
+    (lines, tried)
 }
 
 fn address(port: usize) -> String {
@@ -72,6 +88,47 @@ fn address6(port: usize) -> String {
 /// Words of one of two tables.
 fn table(random: &mut Rng) -> &'static str {
     if random.bool() { "table 7" } else { "" }
+}
+
+/// A tunnel comes or goes.
+fn tunnel(random: &mut Rng, number: usize, comes: bool) -> String {
+    let (source, destination) = (tunnel_source(number), tunnel_destination(number));
+    let (network, table) = (vni(random), random.choice(["", "", "", "encap-vrf-id 7"]).unwrap_or(""));
+    let what = if comes { format!("instance {number} {table}") } else { format!("{table} del") };
+    format!("create vxlan tunnel src {source} dst {destination} vni {network} {what}")
+}
+
+fn tunnel_address(number: usize) -> String {
+    format!("set interface ip address vxlan_tunnel{number} 10.9{number}.0.1/24")
+}
+
+/// The host behind a tunnel, which answers nothing.
+fn far_neighbor(number: usize, verb: &str) -> String {
+    format!("ip neighbor {} vxlan_tunnel{number} 10.9{number}.0.2 {} static", del(verb), far_mac(number))
+}
+
+/// A route to a part of a network, and perhaps to the other end of a tunnel.
+fn route_through(network: u8, number: usize, verb: &str) -> String {
+    format!("ip route {verb} 20.{network}.0.0/17 via 10.9{number}.0.2 vxlan_tunnel{number}")
+}
+
+/// Something about tunnels: they come and go with what uses them, lead into bridges, are routed to, and lead into each other.
+fn tunnels(random: &mut Rng) -> String {
+    let (number, network, domain) = (random.usize(0..TUNNELS), random.u8(0..NETWORKS), random.u8(1..3));
+    let verb = if random.u8(0..4) == 0 { "del" } else { "add" };
+    match random.u8(0..20) {
+        0..4 => tunnel(random, number, true),
+        4..7 => tunnel(random, number, false),
+        7..10 => format!("set interface state vxlan_tunnel{number} up"),
+        10 => format!("set interface state vxlan_tunnel{number} down"),
+        11..14 => format!("set interface l2 bridge vxlan_tunnel{number} {domain} {}", random.u8(0..2)),
+        14 => format!("set interface l3 vxlan_tunnel{number}"),
+        15 => tunnel_address(number),
+        16 => far_neighbor(number, verb),
+        17 => format!("ip route {verb} 20.{network}.0.0/16 via 10.9{number}.0.2"),
+        18 => route_through(network, number, verb),
+        _ => random.choice(["show vxlan tunnel", "show ip local", "show udp ports"]).unwrap_or("?").into(),
+    }
 }
 
 fn route(random: &mut Rng, network: u8, verb: &str) -> String {
@@ -95,9 +152,9 @@ fn way(random: &mut Rng, six: bool) -> String {
     let far = if six { format!("2001:db8:f0{network}::9") } else { format!("20.{network}.0.9") };
     let by = random.choice(["", "", "next-hop-table 7"]).unwrap_or("?");
     let way = match random.u8(0..12) {
-        0..4 => format!("{} p{port}", station(six, port)),
-        4..6 => format!("{} {by}", station(six, port)),
-        6..8 => format!("{far} {by}"),
+        0..3 => format!("{} p{port}", station(six, port)),
+        3..5 => format!("{} {by}", station(six, port)),
+        5..8 => format!("{far} {by}"),
         8 => format!("p{port}"),
         9..11 => format!("{}-lookup-in-table {}", if six { "ip6" } else { "ip4" }, random.u8(0..2) * 7),
         _ => random.choice(["drop", "null-send-unreach", "null-send-prohibit"]).unwrap_or("?").into(),
@@ -162,7 +219,7 @@ pub fn request(random: &mut Rng, habit: Habit, saved: &[String]) -> Request {
         }
         // If nobody confirms, the daemon goes back by itself.
         let confirm_within = (random.u8(0..6) == 0).then_some(1);
-        let terms = Terms { confirm_within, comment: None };
+        let terms = Terms { confirm_within, allow_empty: true, ..Terms::default() };
         let file = File { name: "saved.yaml".into(), text, json: false, terms };
         return if random.u8(0..8) == 0 { Request::Diff(file) } else { Request::Apply(file) };
     }
@@ -172,6 +229,7 @@ pub fn request(random: &mut Rng, habit: Habit, saved: &[String]) -> Request {
     let line = match habit {
         Habit::Churn if random.u8(0..4) > 0 => churn(random),
         Habit::Routes if random.u8(0..8) > 0 => routes(random),
+        Habit::Tunnels if random.u8(0..4) > 0 => tunnels(random),
         _ => line(random),
     };
     Request::Command { line, json: random.bool() }
@@ -219,7 +277,8 @@ const SHOWS: [&str; 18] = [
 /// A port goes, or comes back with what leads to it.
 fn churn(random: &mut Rng) -> String {
     let (port, network) = (random.usize(0..PORTS), random.u8(0..NETWORKS));
-    match random.u8(0..16) {
+    match random.u8(0..18) {
+        16..18 => tunnels(random),
         0..3 => format!("delete simulated-port p{port}"),
         3..6 => create(random, port),
         6..9 => format!("set interface state p{port} up"),
@@ -235,7 +294,8 @@ fn line(random: &mut Rng) -> String {
     let (port, other) = (random.usize(0..PORTS), random.usize(0..PORTS));
     let (network, domain) = (random.u8(0..NETWORKS), random.u8(1..4));
     let sometimes = |random: &mut Rng, word: &str| if random.u8(0..3) == 0 { word.to_owned() } else { String::new() };
-    match random.u8(0..42) {
+    match random.u8(0..45) {
+        42..44 => tunnels(random),
         0 => format!("delete simulated-port p{port}"),
         1..4 => create(random, port),
         4 => format!("set interface state p{port} down"),

@@ -38,7 +38,7 @@ pub struct Ports {
     ids: BTreeMap<String, InterfaceId>,
     /// The wires.
     pub wires: Wires,
-    /// What happens on them.
+    /// Events on the ports.
     pub journal: Journal,
 }
 

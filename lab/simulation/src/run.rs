@@ -3,17 +3,14 @@
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::fmt;
-
-use crate::coroutine::wait_at_seams;
-use crate::log::Log;
-use crate::world;
+use std::ops::AddAssign;
 
 /// A bug that is planted for the simulation to find: the test of the tester.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
     /// Reclamation frees at once
     SkippedGracePeriod,
-    /// What a full transmit queue leaves is freed twice
+    /// Packets that a full transmit queue refuses are freed twice.
     DoubleFree,
     /// Of several bundles that were handed to a worker, it sees the first one only
     LostHandoff,
@@ -36,7 +33,7 @@ impl Default for Settings {
     }
 }
 
-/// What happened in a run.
+/// Counts of a run.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Steps made, those to rest included.
@@ -51,6 +48,8 @@ pub struct Report {
     pub left6: u64,
     /// See there.
     pub cut: u64,
+    /// Packets that left inside datagrams of tunnels, or out of one.
+    pub tunneled: Tunneled,
     /// Packets that left while it was known what was configured, so that it could be told whether they might.
     pub judged: u64,
     /// Packets that left, by what the routes were that they met ([`KINDS`](crate::network::KINDS)), and whether they were of IPv6.
@@ -73,6 +72,28 @@ pub struct Report {
     pub digest: u64,
 }
 
+/// Packets that left by way of tunnels.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tunneled {
+    /// Inside a tunnel's datagram.
+    pub into: u64,
+    /// Packets that a route led into a tunnel.
+    pub routed: u64,
+    /// Packets inside several tunnels, one in the other.
+    pub deep: u64,
+    /// Taken out of a tunnel's datagram.
+    pub out_of: u64,
+}
+
+impl AddAssign for Tunneled {
+    fn add_assign(&mut self, other: Tunneled) {
+        self.into += other.into;
+        self.routed += other.routed;
+        self.deep += other.deep;
+        self.out_of += other.out_of;
+    }
+}
+
 /// A run that found something.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -80,11 +101,11 @@ pub struct Failure {
     pub seed: u64,
     /// The step.
     pub step: u64,
-    /// What was found.
+    /// The failure.
     pub what: String,
     /// The last events.
     pub events: Vec<String>,
-    /// What the run was told, which belongs to its replay.
+    /// Settings of the run, needed to replay it.
     pub settings: Settings,
 }
 
@@ -101,12 +122,4 @@ impl fmt::Display for Failure {
             None => Ok(()),
         }
     }
-}
-
-/// Runs a seed.
-pub fn run(seed: u64, settings: Settings) -> Result<Report, Failure> {
-    let mut log = Log::new(settings.print);
-    let ended = world::begin(seed, settings, &mut log);
-    wait_at_seams(false);
-    ended.map_err(|what| Failure { seed, step: log.now(), what, events: log.end(), settings })
 }

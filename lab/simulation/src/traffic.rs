@@ -1,16 +1,19 @@
-//! What peers send: packets with numbers, by which they are known again wherever they come out.
+//! Traffic of the peers: numbered packets, which are recognized wherever they come out.
 //!
 //! Port `pN` has the addresses 10.N.0.1/24 and 2001:db8:N::1/64 where it routes. Behind it is one station, 10.N.0.2 and
 //! 2001:db8:N::2, that answers who asks for it, and whatever other address of those networks is asked for is silent. Networks
 //! 20.K.0.0/16 and 2001:db8:f0K::/48 are reached by routes. IPv4's packets have their number as identification, so that fragments of
 //! them are known again, too.
+//!
+//! Tunnels of VXLAN carry such packets inside datagrams between an address of the daemon's and that of a station, or of a host behind a
+//! route: [`Outer`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fastrand::Rng;
 use quiver_testkit::packet::{Arp, Checksum, Ethernet, Fragment6, Icmp6, Ip4, Ip6, Nd, NdOption, Packet, Payload, Udp};
 use quiver_wire::nd::NeighborMessage;
-use quiver_wire::{Icmp6Type, IpProtocol, MacAddress};
+use quiver_wire::{Icmp6Type, IpProtocol, MacAddress, VxlanHeader};
 
 /// Ports at most.
 pub const PORTS: usize = 4;
@@ -40,10 +43,57 @@ pub fn host6(port: usize, number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, port as u16, 0, 0, 0, 0, number)
 }
 
-/// What a packet is, and therefore what may become of it.
+/// Tunnels at most.
+pub const TUNNELS: usize = 3;
+/// Networks of tunnels: fewer than tunnels, so that one may have what another had.
+const VNIS: u32 = 2;
+/// Tunnels inside each other at most: each leads by another one.
+pub const LAYERS: usize = TUNNELS;
+/// Bytes of the headers of UDP and VXLAN.
+const UDP_VXLAN: usize = 16;
+
+/// The outer header that identifies a tunnel's datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Outer {
+    /// The address that a datagram comes from.
+    pub source: Ipv4Addr,
+    /// The address that it goes to.
+    pub destination: Ipv4Addr,
+    /// The network.
+    pub vni: u32,
+}
+
+impl Outer {
+    /// Datagrams of the other direction.
+    pub fn reversed(self) -> Outer {
+        Outer { source: self.destination, destination: self.source, ..self }
+    }
+}
+
+/// A network of tunnels, mostly the first.
+pub fn vni(random: &mut Rng) -> u32 {
+    random.u32(0..2 * VNIS).saturating_sub(VNIS)
+}
+/// The address of the daemon's end of a tunnel.
+pub fn tunnel_source(tunnel: usize) -> Ipv4Addr {
+    host(tunnel % PORTS, 1)
+}
+/// The address of its other end: a station's, or one that a route leads to.
+pub fn tunnel_destination(tunnel: usize) -> Ipv4Addr {
+    match tunnel % 2 {
+        0 => host((tunnel + 1) % PORTS, 2),
+        _ => Ipv4Addr::new(20, tunnel as u8 % NETWORKS, 0, 9),
+    }
+}
+/// The address of hardware of the host behind a tunnel.
+pub fn far_mac(tunnel: usize) -> MacAddress {
+    MacAddress([2, 0xbb, 0, 0, 0, tunnel as u8])
+}
+
+/// The kind of a packet, which decides its allowed fates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Addressed to the port's own MAC address, and by IP to somebody else.
+    /// Addressed to the port's own MAC address, and to another host's IP address.
     Routed(IpAddr),
     /// Addressed to a station, or to all of them.
     Switched,
@@ -54,6 +104,9 @@ pub enum Kind {
 /// Makes packet `number` of the station behind `port`.
 pub fn packet(random: &mut Rng, port: usize, number: u64, size: usize) -> (Kind, Vec<u8>) {
     let other = random.usize(0..PORTS);
+    if random.u8(0..8) == 0 {
+        return tunneled(random, port, number, size);
+    }
     let (kind, to, destination) = match random.u8(0..14) {
         0..3 => (Kind::Switched, station_mac(other), host(other, 2)),
         3 => (Kind::Switched, MacAddress::BROADCAST, host(other, 255)),
@@ -81,6 +134,106 @@ pub fn packet(random: &mut Rng, port: usize, number: u64, size: usize) -> (Kind,
     }
     let packet = Packet::from(Ethernet::new(station_mac(port), to)).then(ip).then(udp(random));
     (kind, packet.then(payload(number, size.max(60) - 42)).to_bytes())
+}
+
+/// A datagram of a tunnel's other end for the daemon, in which a frame is for a station; or one that is broken there.
+fn tunneled(random: &mut Rng, port: usize, number: u64, size: usize) -> (Kind, Vec<u8>) {
+    let (tunnel, other) = (random.usize(0..TUNNELS), random.usize(0..PORTS));
+    let (source, destination) = (tunnel_destination(tunnel), tunnel_source(tunnel));
+    let to = if random.u8(0..3) == 0 { MacAddress::BROADCAST } else { station_mac(other) };
+    let mut frame = Packet::from(Ethernet::new(far_mac(tunnel), to)).then(Ip4::new(host(tunnel, 9), host(other, 2)));
+    frame = frame.then(udp(random)).then(payload(number, size.max(120) - 92));
+    let mut ip = Ip4::new(source, destination);
+    // Fragments of it would not be known again.
+    (ip.id, ip.df) = (number as u16, true);
+    let mut header = vxlan(vni(random));
+    let mut inside = frame.to_bytes();
+    match random.u8(0..12) {
+        // Without its flag the header means nothing (RFC 7348, section 5).
+        0 => header[0] = 0,
+        1 => inside.truncate(random.usize(0..ETHERNET)),
+        2 => header.truncate(random.usize(0..8)),
+        _ => {}
+    }
+    let contents = if header.len() == 8 { [header, inside].concat() } else { header };
+    let packet = Packet::from(Ethernet::new(station_mac(port), port_mac(port))).then(ip);
+    let packet = packet.then(Udp::new(4000, VxlanHeader::PORT.0)).then(Payload(contents)).to_bytes();
+    (Kind::Routed(destination.into()), packet)
+}
+
+fn vxlan(vni: u32) -> Vec<u8> {
+    [0x0800_0000u32.to_be_bytes(), (vni << 8).to_be_bytes()].concat()
+}
+
+/// A frame inside a tunnel's datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside<'b> {
+    /// The tunnel's datagram.
+    pub outer: Outer,
+    /// The frame in it, or the first bytes of it, if the datagram is a first fragment.
+    pub frame: &'b [u8],
+    /// Whether there is more of it.
+    pub is_cut: bool,
+}
+
+/// A frame that left, or one that it has inside tunnels' datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer<'b> {
+    /// The frame, or its first bytes.
+    pub frame: &'b [u8],
+    /// Whether a datagram around it is a first fragment, so that there is more of it.
+    pub is_cut: bool,
+    /// The datagrams around it, the innermost first.
+    pub tunnels: Vec<Outer>,
+}
+
+/// A frame; then, if it is a tunnel's datagram, the frame inside it, and so on.
+pub fn layers(bytes: &[u8]) -> impl Iterator<Item = Layer<'_>> {
+    let whole = Layer { frame: bytes, is_cut: false, tunnels: vec![] };
+    std::iter::successors(Some(whole), |around| {
+        let Inside { outer, frame, is_cut } = inside(around.frame)?;
+        let tunnels = [&[outer], &around.tunnels[..]].concat();
+        Some(Layer { frame, is_cut: is_cut || around.is_cut, tunnels })
+    })
+}
+
+/// The fragment of one of ours that these bytes are, or have inside datagrams of tunnels, and the layer that it is.
+pub fn part_inside(bytes: &[u8]) -> Option<(Part, Layer<'_>)> {
+    layers(bytes).find_map(|layer| Some((part_of(layer.frame)?, layer)))
+}
+
+/// Faults in the outer headers of a tunnel's datagram, which begins with its Ethernet header.
+pub fn damaged_outer(bytes: &[u8]) -> Option<&'static str> {
+    let (inside, (_, ip)) = (inside(bytes)?, ip_of(bytes)?);
+    let (header, udp) = ip.split_at_checked(IP4)?;
+    let word = |of: &[u8], at: usize| usize::from(u16::from_be_bytes([of[at], of[at + 1]]));
+    if !quiver_wire::checksum::of(header).is_right() {
+        return Some("the checksum of its tunnel's datagram is wrong");
+    }
+    if word(header, 2) != ip.len() {
+        return Some("the length of its tunnel's datagram is wrong");
+    }
+    (!inside.is_cut && word(udp, 4) != udp.len()).then_some("the length of its tunnel's datagram of UDP is wrong")
+}
+
+/// The packet inside a tunnel's datagram, from its Ethernet or its IP header on, or inside the first bytes of one.
+pub fn inside(bytes: &[u8]) -> Option<Inside<'_>> {
+    let Some((4, ip)) = ip_of(bytes) else { return None };
+    let (header, udp) = ip.split_at_checked(IP4)?;
+    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let fragment = word(6) & 0x3fff;
+    let is_ours = header[0] == 0x45 && header[9] == 17 && fragment & 0x1fff == 0;
+    let port = udp.get(2..4).map(|port| u16::from_be_bytes([port[0], port[1]]));
+    if !is_ours || port != Some(VxlanHeader::PORT.0) || udp.len() < UDP_VXLAN {
+        return None;
+    }
+    let (headers, frame) = udp.split_at(UDP_VXLAN);
+    if headers[8] & 8 == 0 {
+        return None;
+    }
+    let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    let vni = u32::from_be_bytes([0, headers[12], headers[13], headers[14]]);
+    Some(Inside { outer: Outer { source: address(12), destination: address(16), vni }, frame, is_cut: fragment != 0 })
 }
 
 fn routed(port: usize, to: Ipv4Addr) -> (Kind, MacAddress, Ipv4Addr) {
@@ -130,7 +283,7 @@ pub fn number_of(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(number.try_into().ok()?))
 }
 
-/// From where its IP header begins, if a packet begins with that or with an Ethernet header.
+/// The version and the bytes from the IP header on, of a packet that begins with an IP or an Ethernet header.
 fn ip_of(bytes: &[u8]) -> Option<(u8, &[u8])> {
     match bytes.get(12..14)? {
         [8, 0] => Some((4, bytes.get(ETHERNET..)?)),
@@ -139,13 +292,17 @@ fn ip_of(bytes: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// Whether it is an ICMP message, from its Ethernet or its IP header on: what it quotes is somewhere else.
+/// Whether it is an ICMP message, from its Ethernet or its IP header on, or has one inside a tunnel's datagram: what it quotes is somewhere
+/// else.
 pub fn is_icmp(bytes: &[u8]) -> bool {
-    ip_of(bytes).is_some_and(|(version, ip)| match version {
-        4 => ip.get(9) == Some(&1),
-        6 => ip.get(6) == Some(&58),
-        _ => false,
-    })
+    let is_message = |layer: Layer<'_>| {
+        ip_of(layer.frame).is_some_and(|(version, ip)| match version {
+            4 => ip.get(9) == Some(&1),
+            6 => ip.get(6) == Some(&58),
+            _ => false,
+        })
+    };
+    layers(bytes).any(is_message)
 }
 
 /// A fragment of a packet of IPv4.
@@ -155,7 +312,7 @@ pub struct Part {
     pub number: u64,
     /// Where it belongs, in bytes behind the IP header.
     pub offset: usize,
-    /// What it has of that.
+    /// The bytes of that fragment.
     pub bytes: Vec<u8>,
 }
 
@@ -163,7 +320,9 @@ pub struct Part {
 pub fn part_of(bytes: &[u8]) -> Option<Part> {
     let (4, ip) = ip_of(bytes)? else { return None };
     let word = u16::from_be_bytes(ip.get(6..8)?.try_into().ok()?);
-    let is_ours = ip.get(9) == Some(&17) && ip.get(12) == Some(&10) && ip.first() == Some(&0x45);
+    // A station's: fragments of the daemon's datagrams have identifications of their own.
+    let is_ours =
+        ip.get(9) == Some(&17) && ip.get(12) == Some(&10) && ip.get(15) == Some(&2) && ip.first() == Some(&0x45);
     if !is_ours || word & 0x3fff == 0 {
         return None;
     }
@@ -174,13 +333,13 @@ pub fn part_of(bytes: &[u8]) -> Option<Part> {
     Some(Part { number: id as u64, offset: usize::from(word & 0x1fff) * 8, bytes })
 }
 
-/// What a packet of IPv4 carries, behind its IP header.
+/// The payload of an IPv4 packet.
 pub fn carried(given: &[u8]) -> &[u8] {
     given.get(ETHERNET + IP4..).unwrap_or_default()
 }
 
-/// What tells the flow of a packet: its stations, protocol, addresses and ports. Fragments are flows of their own: who spreads
-/// packets over workers does not look for ports in them.
+/// The flow key of a packet: stations, protocol, addresses and ports. Each fragment is a flow of its own, since the
+/// daemon does not read ports of fragments when it spreads packets over workers.
 pub fn flow(given: &[u8]) -> Vec<u8> {
     match given.get(12..14) {
         Some([0x86, 0xdd]) => [&given[..18], &given[20..21], &given[22..58]].concat(),
@@ -191,7 +350,7 @@ pub fn flow(given: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The answer of the station behind `port` to whoever asks for it.
+/// The reply of the station behind `port` to a request for its address.
 pub fn answer(port: usize, request: &[u8]) -> Option<Vec<u8>> {
     match request.get(12..14)? {
         [8, 6] => arp_reply(port, request),
@@ -232,16 +391,18 @@ pub fn arp_request(port: usize) -> Vec<u8> {
     packet.then(Arp::request((us, host(port, 2)), host(port, 1))).to_bytes()
 }
 
-/// What is wrong with a packet as it came out, compared with the one that went in.
-pub fn damage(kind: Kind, given: &[u8], found: &[u8], out: usize) -> Option<&'static str> {
+/// Compares a packet that came out with the one that went in, and returns the difference.
+///
+/// `sender` is the address of hardware of the interface that sent it, if it is known.
+pub fn damage(kind: Kind, given: &[u8], found: &[u8], sender: Option<MacAddress>) -> Option<&'static str> {
     match kind {
         _ if given == found => None,
         Kind::Routed(to) => {
             if found.len() != given.len() {
                 return Some("its length is another");
             }
-            if found[6..12] != port_mac(out).0 {
-                return Some("its source is not the port's address");
+            if sender.is_some_and(|sender| found[6..12] != sender.0) {
+                return Some("its source is not the interface's address");
             }
             // Where the hops stand, and what else a router changes.
             let (hops, changed) = if to.is_ipv4() { (22, 22..26) } else { (21, 21..22) };

@@ -28,7 +28,7 @@ pub enum Seen {
     Sent(Vec<u8>),
 }
 
-/// What happened at all ports, in order, with the ports' names.
+/// Events at all ports, in order, with the ports' names.
 pub type Journal = Arc<Mutex<Vec<(Arc<str>, Seen)>>>;
 
 /// One port's wire.
@@ -74,7 +74,7 @@ impl Wire {
         }
         room
     }
-    /// The peer interrupts whoever polls the queue.
+    /// The peer signals the queue's descriptor.
     pub fn interrupt(&self, queue: usize) {
         // A counter that would overflow is as good as one that is raised.
         let _ = rustix::io::write(&self.queues[queue].interrupt, &1u64.to_ne_bytes());

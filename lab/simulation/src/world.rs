@@ -1,7 +1,9 @@
-//! One run: who moves next is drawn from the seed, until all steps are made; then everything comes to rest and is
+//! One run: the seed decides the order of all actors until all steps are made; then everything comes to rest and is
 //! counted.
 
+mod client;
 mod clients;
+mod peer;
 mod peers;
 mod rest;
 
@@ -22,8 +24,8 @@ use crate::operator::{self, Habit};
 use crate::run::{Bug, Report, Settings};
 use crate::traffic::{self, PORTS};
 use crate::wire::{Seen, lock};
-use clients::{Client, Row};
-use peers::Peer;
+use client::{Client, Row};
+use peer::Peer;
 
 /// Lives through a seed. The error says what was found.
 pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Report, String> {
@@ -67,7 +69,7 @@ pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Repo
 /// How likely each move is: drawn for each seed, so that seeds differ in kind.
 struct Chances {
     moves: Vec<(Move, u32)>,
-    /// Percent of seams at which somebody else goes on.
+    /// Percentage of seams at which another coroutine goes on.
     preempt: u32,
     faults: u32,
     /// Nanoseconds at most that pass at once, but for jumps.
@@ -132,7 +134,7 @@ struct World<'l> {
     changes: u64,
     /// The last step in which control was between two of its own.
     rested: u64,
-    /// Packets that somebody does not give back.
+    /// Packets that a client keeps.
     hoard: Arc<Mutex<Vec<Packet>>>,
     report: Report,
 }
@@ -190,7 +192,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether somebody else goes on now.
+    /// Whether another coroutine goes on now.
     fn stops(&mut self, at: Pause) -> bool {
         let stops = !is_seam(at) || self.random.u32(0..100) < self.chances.preempt;
         self.report.preempted += u64::from(stops && is_seam(at));
@@ -208,7 +210,7 @@ impl World<'_> {
         self.log.note(Event::Time(moment));
     }
 
-    /// The next moment at which somebody wakes by the clock.
+    /// The next moment at which a timer ends.
     fn next_event(&self) -> Option<Time> {
         let naps = self.simulated.members.iter().filter_map(|member| member.until.get());
         naps.chain(self.simulated.executor.next_timer()).min()
@@ -248,11 +250,14 @@ impl World<'_> {
         let World { simulated, log, fates, report, hoard, .. } = self;
         drop(std::mem::take(&mut *lock(&hoard)));
         let time = simulated.executor.time().0;
+        if let Err(found) = ended {
+            // Control may be amidst something: what else is found does not count.
+            let _ = simulated.finish();
+            return Err(found);
+        }
         let naps = simulated.sum(|counters| counters.naps.get());
         let handed_over = simulated.sum(|counters| counters.handed_over.get());
-        let finished = simulated.finish();
-        ended?;
-        finished?;
+        simulated.finish()?;
         let taken = fates.taken.iter().sum();
         Ok(Report {
             steps: log.now(),
@@ -263,6 +268,7 @@ impl World<'_> {
             left: fates.left,
             left6: fates.left6,
             cut: fates.cut,
+            tunneled: fates.tunneled,
             judged: fates.judged,
             met: fates.met,
             drops: fates.drops,

@@ -19,7 +19,7 @@ use crate::{Trouble, UrlError};
 
 /// Objects that are read at once: an answer takes long, compared with what is done with it.
 const AT_ONCE: usize = 16;
-/// So many documents of one test begin in the same microsecond at most.
+/// Largest number of documents of one test that begin in the same microsecond.
 const SAME_TIME_MAX: u64 = 1000;
 
 /// The object that is put to see whether a document could be: its ending is another one than theirs.
@@ -106,7 +106,7 @@ impl Bucket {
         Ok(Bucket { store, root: format!("s3://{bucket}"), prefix, runtime })
     }
 
-    /// As messages call an object.
+    /// URL of an object for messages.
     fn url(&self, path: &Path) -> String {
         format!("{}/{path}", self.root)
     }
@@ -174,7 +174,7 @@ impl Bucket {
         }))
     }
 
-    /// What has a document's ending.
+    /// Objects with a document's ending.
     async fn list(&self) -> Result<Vec<ObjectMeta>, Trouble> {
         let objects = self.store.list(Some(&self.prefix)).try_collect::<Vec<ObjectMeta>>().await;
         let mut objects = objects.map_err(|error| Trouble::of(&self.url(&self.prefix), &error))?;

@@ -12,7 +12,7 @@ use crate::{Trouble, Unlisted, UrlError};
 #[derive(Debug)]
 pub struct Results {
     place: Place,
-    /// As it was named.
+    /// The URL that was given.
     url: String,
     /// Where documents are kept that it does not take.
     unsent: PathBuf,
@@ -36,7 +36,7 @@ pub enum WriteError {
     /// The place did not take it, but it is not lost.
     #[error("{trouble}. The document is kept in {kept}; send it later: quiver lab send {url} --from {}", unsent.display())]
     Kept {
-        /// What the place said.
+        /// The place's error.
         trouble: Box<Trouble>,
         /// The file.
         kept: String,
@@ -48,14 +48,14 @@ pub enum WriteError {
     /// The place did not take it, and neither did the folder for what is to be sent later.
     #[error("{trouble}. It cannot be kept either: {kept}; free that folder, or name another with --unsent")]
     Lost {
-        /// What the place said.
+        /// The place's error.
         trouble: Box<Trouble>,
-        /// What the folder said.
+        /// The folder's error.
         kept: Box<StoreError>,
     },
 }
 
-/// What became of a document that was kept.
+/// Result of sending a kept document.
 #[derive(Debug)]
 pub enum Sent {
     /// It is there, and no longer here.
@@ -67,16 +67,16 @@ pub enum Sent {
     },
     /// It is still here.
     Failed {
-        /// Where.
+        /// The file that it was kept in.
         from: PathBuf,
-        /// Why.
+        /// The error.
         trouble: Trouble,
     },
     /// It is there, but cannot be deleted here; sent again, it is not stored twice.
     Left {
-        /// Where.
+        /// The file that it was kept in.
         from: PathBuf,
-        /// Why.
+        /// The error.
         error: std::io::Error,
     },
     /// It is no document.

@@ -1,4 +1,4 @@
-//! What an object store says instead of doing what it should.
+//! Errors of an object store.
 
 use object_store::Error;
 use quiver_result::{Skipped, StoreError};
@@ -9,33 +9,33 @@ pub enum UrlError {
     /// It is written in another way.
     #[error("{url}: must be s3://BUCKET or s3://BUCKET/PREFIX; other object stores are not known")]
     Form {
-        /// What was given.
+        /// The URL.
         url: String,
     },
-    /// What the environment says of the store cannot be used.
+    /// The environment's settings of the store cannot be used.
     #[error("{url}: {said}; look at AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")]
     Setting {
-        /// What was given.
+        /// The URL.
         url: String,
-        /// What is wrong.
+        /// The fault.
         said: String,
     },
 }
 
-/// What went wrong with a place: a folder, or an object store after all attempts that make sense.
+/// Failure of a place: a folder, or an object store after all retries.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// A folder, or a document that is none, wherever it goes.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Who asks is not known, or may not.
+    /// Access is denied: the credentials are unknown or lack the permission.
     #[error(
         "{at}: access is denied; look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and at what they may do: {said}"
     )]
     Denied {
         /// The object, or what is listed.
         at: String,
-        /// What the store says.
+        /// The store's error.
         said: String,
     },
     /// It is not there.
@@ -43,7 +43,7 @@ pub enum Trouble {
     Missing {
         /// The object, or what is listed.
         at: String,
-        /// What the store says.
+        /// The store's error.
         said: String,
     },
     /// It did not answer as it should, however often it was asked.
@@ -51,7 +51,7 @@ pub enum Trouble {
     Unavailable {
         /// The object, or what is listed.
         at: String,
-        /// What came of it.
+        /// The last error.
         said: String,
     },
 }

@@ -158,7 +158,7 @@ fn sent(moto: &Moto) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a put has to have so that nothing is written over.
+/// Header of a put that must not overwrite an object.
 const ONCE: &str = "if-none-match: *";
 
 fn tried_again() -> Result<(), Failed> {
@@ -238,7 +238,7 @@ fn probe_of(moto: &Moto) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What is denied will be when there is a document; what passes by does not matter as long as one can be kept.
+/// A permanent refusal is an error of the probe; a transient one is not, as long as documents can be kept.
 fn probed() -> Result<(), Failed> {
     let always = |status| Hostile::start(std::iter::repeat_n(Answer::Status(status), 20).collect());
     let (folder, file) = (tempfile::tempdir()?, tempfile::NamedTempFile::new()?);

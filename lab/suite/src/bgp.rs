@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use fastrand::Rng;
 
-/// As few routes still have a shape.
+/// Smallest number of routes with a realistic distribution of lengths.
 pub const ROUTES_MIN: u32 = 1000;
 /// More would find no room for their share of short prefixes.
 pub const ROUTES_MAX: u32 = 2_000_000;
@@ -44,7 +44,7 @@ pub fn range(side: u8) -> [Ipv4Addr; 2] {
 /// A prefix by its first address and its bits, and the number of its next hop.
 pub type Route = (Ipv4Addr, u8, u8);
 
-/// So many different routes of a side, over so many next hops.
+/// Returns `count` different routes of a side over `hops` next hops.
 pub fn routes(side: u8, count: u32, hops: u8) -> Vec<Route> {
     let mut random = Rng::with_seed(SEED + u64::from(side));
     let first = range(side)[0].to_bits();

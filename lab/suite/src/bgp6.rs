@@ -49,7 +49,8 @@ const SEED: u64 = 4271;
 /// A prefix by its first address and its bits, and the number of its next hop.
 pub type Route = (Ipv6Addr, u8, u8);
 
-/// So many different routes of the side of a number, 1 or 2, over so many next hops; and what is sent to, in the generator's words.
+/// Returns `count` different routes of side 1 or 2 over `hops` next hops, and the destinations as a value of the packet
+/// generator.
 pub fn routes(side: u8, count: u32, hops: u8) -> (Vec<Route>, String) {
     let (ends, lengths, mut random) = (range(side), in_a_range(), Rng::with_seed(SEED + u64::from(side)));
     let (mut routes, mut there, mut drawn_so_far) = (Vec::new(), HashSet::new(), 0_u32);

@@ -12,17 +12,17 @@ use crate::needs::{Needs, Part};
 /// One measurement, in all that it consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
-    /// What the device does with packets.
+    /// Function of the device: cross-connect, bridge or router.
     pub function: Function,
     /// With how much in its tables.
     pub scale: Scale,
     /// How these lie.
     pub shape: Shape,
-    /// With what headers.
+    /// Encapsulation of the packets.
     pub encap: Encap,
     /// Beside its function.
     pub feature: Feature,
-    /// What is measured.
+    /// The device under test.
     pub device: Device,
     /// How it is joined to the generator.
     pub driver: Driver,
@@ -34,9 +34,9 @@ pub struct Case {
     pub cores: u16,
     /// How the device waits for packets.
     pub pace: Pace,
-    /// What is searched for.
+    /// The search.
     pub search: Search,
-    /// What is sent, where nothing is searched for.
+    /// The load of each direction, in searches that hold one.
     pub load: Option<Load>,
     /// How many packets circle in a closed loop, where it is not as many as usual.
     pub window: Option<Window>,
@@ -77,7 +77,7 @@ impl Case {
         format!("{}-{}c-{}", self.frame, self.cores, self.suite())
     }
 
-    /// What expressions select by, with CSIT's words where it has some.
+    /// Tags for expressions, with CSIT's words where it has some.
     pub fn tags(&self) -> Vec<String> {
         let upper = |word: &str| word.to_uppercase();
         let is_base = self.scale == Scale::Base;
@@ -120,7 +120,7 @@ impl Case {
         tags
     }
 
-    /// What it takes to run it.
+    /// Requirements of the case.
     pub fn needs(&self) -> Needs {
         let program = match self.device {
             Device::Vpp => Some("vpp"),

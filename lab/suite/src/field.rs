@@ -43,7 +43,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What is measured.
+    /// The device under test.
     Device, "device":
     /// Quiver's daemon.
     Quiver = "quiver",
@@ -89,7 +89,7 @@ words! {
 }
 
 words! {
-    /// What the device does with packets.
+    /// Function of the device.
     Function, "function":
     /// Layer 2 cross-connect: from one interface to the other.
     CrossConnect = "l2xc",
@@ -109,7 +109,7 @@ impl Function {
 }
 
 words! {
-    /// What the device does beside its function.
+    /// Feature beside the function.
     Feature, "feature":
     /// Nothing.
     None = "none",
@@ -139,7 +139,7 @@ words! {
 }
 
 words! {
-    /// What is searched for.
+    /// The search.
     Search, "search":
     /// The rates without loss, and with little.
     NdrPdr = "ndrpdr",
@@ -155,9 +155,9 @@ words! {
     Reconf = "reconf",
     /// The rate at which a window of packets circles through the device.
     ClosedLoop = "closedloop",
-    /// What the same load costs, in joules or CPU seconds.
+    /// Energy or CPU time at a fixed load.
     Power = "power",
-    /// What leaks or drifts under the same load for a long time.
+    /// Leaks and drift under a fixed load for a long time.
     Endurance = "endurance",
     /// The rate without loss, with more and more cores.
     SpeedUp = "speedup",
@@ -166,7 +166,7 @@ words! {
 words! {
     /// How a device waits for packets.
     Pace, "pace":
-    /// As it does by itself.
+    /// The device's default.
     Own = "own",
     /// It polls.
     Polling = "polling",
@@ -177,9 +177,9 @@ words! {
 /// How much a function has in its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
-    /// As little as it needs.
+    /// As few entries as the function needs.
     Base,
-    /// As many entries: MAC addresses of a bridge domain, or routes.
+    /// A number of entries: MAC addresses of a bridge domain, or routes.
     Entries(u32),
 }
 
@@ -251,7 +251,7 @@ impl Frame {
     }
 }
 
-/// As in names: `64b`, `imix`.
+/// The word in names: `64b`, `imix`.
 impl fmt::Display for Frame {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -275,7 +275,7 @@ impl Window {
     }
 }
 
-/// As in names: `w8`.
+/// The word in names: `w8`.
 impl fmt::Display for Window {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "w{}", self.0)
@@ -301,7 +301,7 @@ impl Load {
     }
 }
 
-/// As in names: `500m`.
+/// The word in names: `500m`.
 impl fmt::Display for Load {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}m", self.0)

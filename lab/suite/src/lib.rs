@@ -1,4 +1,4 @@
-//! What the lab measures: suites as short files, the cases they expand to, and expressions that select some.
+//! The lab's suites: short files, the cases they expand to, and expressions that select cases.
 //!
 //! A suite is a matrix of [fields](field); [`read`] expands it into [cases](Case) with the names and tags that CSIT would
 //! give them, or says, with file and line, which of its fields contradict each other. [`Selection`] is a tag expression.

@@ -16,7 +16,7 @@ const CORES_MAX: u16 = 256;
 const MEMORY_GIB_MAX: u16 = 1024;
 const CASES_MAX: usize = 100_000;
 
-/// What a suite needs where it does not say.
+/// Memory of a suite that does not state it, in GiB.
 const MEMORY_GIB: u16 = 1;
 
 /// The fields of a suite.
@@ -38,7 +38,7 @@ const FIELDS: [&str; 15] = [
     "memory-gib",
 ];
 
-/// What is wrong with a suite: where, what, and what would be right.
+/// An error in a suite's file, with its place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}:{}: {what}; {remedy}", at.line, at.column)]
 pub struct SuiteError {
@@ -46,9 +46,9 @@ pub struct SuiteError {
     pub file: String,
     /// The place in it.
     pub at: Position,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: String,
 }
 

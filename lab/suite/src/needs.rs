@@ -1,10 +1,10 @@
-//! What it takes to run a case, and what of it a machine does not have.
+//! Requirements of a case, and the part of them that a machine lacks.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What not every machine has for a case, beside programs, cores and memory.
+/// A requirement beside programs, cores and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -19,7 +19,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What to do where it is lacking.
+    /// The remedy where it is missing.
     pub fn remedy(self) -> &'static str {
         match self {
             Part::OwnPackets => "choose cases of another driver",
@@ -30,7 +30,7 @@ impl Part {
     }
 }
 
-/// What is lacking.
+/// Formats the missing part.
 impl fmt::Display for Part {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
@@ -42,7 +42,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// What it takes to run a case.
+/// Requirements of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// A program that is to be installed.
@@ -51,14 +51,14 @@ pub struct Needs {
     pub cores: u16,
     /// Memory, in GiB.
     pub memory_gib: u16,
-    /// What else not every machine has.
+    /// Further requirements.
     pub parts: Vec<Part>,
     /// Whether it is measured with fewer cores, too, and marked as oversubscribed.
     #[serde(skip)]
     pub may_share_cores: bool,
 }
 
-/// What a machine has.
+/// Resources of a machine.
 #[derive(Clone, Copy)]
 pub struct Machine<'probe> {
     /// Cores that may be used.
@@ -71,23 +71,23 @@ pub struct Machine<'probe> {
     pub has_part: &'probe dyn Fn(Part) -> bool,
 }
 
-/// What a machine does not have.
+/// A missing requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// A program.
     Program(&'static str),
     /// Cores.
     Cores {
-        /// That a case needs.
+        /// Cores that a case needs.
         needed: u16,
-        /// That there are.
+        /// Cores of the machine.
         there: usize,
     },
     /// Memory, in GiB.
     Memory {
-        /// That a case needs.
+        /// GiB that a case needs.
         needed: u16,
-        /// That there is.
+        /// GiB of the machine.
         there: u64,
     },
     /// Something else.
@@ -100,7 +100,7 @@ impl Needs {
         usize::from(self.cores) > cores
     }
 
-    /// What of it a machine does not have.
+    /// The requirements that a machine lacks.
     pub fn lacking(&self, machine: Machine<'_>) -> Vec<Lack> {
         let program = self.program.filter(|program| !(machine.has_program)(program)).map(Lack::Program);
         let (needed, there) = (self.cores, machine.cores);

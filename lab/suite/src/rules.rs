@@ -1,4 +1,4 @@
-//! What cannot be measured together.
+//! Combinations of fields that cannot be measured.
 
 use crate::field::{
     Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
@@ -12,9 +12,9 @@ pub struct Contradiction {
     pub field: &'static str,
     /// The other one.
     pub other: &'static str,
-    /// What contradicts what.
+    /// The contradicted value.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: &'static str,
 }
 

@@ -22,15 +22,15 @@ pub struct Selection {
     root: Term,
 }
 
-/// What is wrong with an expression, and where.
+/// An error in an expression, with its column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {}: {what}; {remedy}", place.start + 1)]
 pub struct SelectionError {
     /// The bytes of the expression that are wrong; behind its end, if something is missing there.
     pub place: Range<usize>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
@@ -91,7 +91,7 @@ impl Term {
     }
 }
 
-/// As tags are compared.
+/// A tag in the form in which tags are compared.
 fn plain(tag: &str) -> String {
     tag.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect()
 }
@@ -210,7 +210,7 @@ fn one_or(mut terms: Vec<Term>, join: fn(Vec<Term>) -> Term) -> Term {
     }
 }
 
-/// As an expression that means the same, with all parentheses.
+/// Formats an equivalent expression with all parentheses.
 impl fmt::Display for Selection {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.root.fmt(out)

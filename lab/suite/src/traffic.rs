@@ -1,4 +1,4 @@
-//! What generator and device must agree on: addresses, VLANs, routes.
+//! Addresses, VLANs and routes on which generator and device agree.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,11 +24,11 @@ pub struct Traffic {
     /// CSIT's name of the packets that come from the first side, as the packet generator knows it; from the second come
     /// the answers, its `reverse`. The generator sets stations and tags itself where the profile has none.
     pub profile: String,
-    /// What lies at the device's first port, and at its second.
+    /// The networks at the device's first and second port.
     pub sides: [Side; 2],
 }
 
-/// What lies at a port of the device.
+/// The network at a port of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     /// Whence the generator sends, where the profile does not say it.
@@ -40,13 +40,13 @@ pub struct Side {
     pub tags: Vec<u16>,
     /// The device's own address, in a prefix of [`Side::link_length`] bits. The next hops have the following ones.
     pub address: IpAddr,
-    /// What is to be routed to this side; all that packets are sent to, and nothing else.
+    /// Routes to this side. Packets are sent to these destinations only.
     pub routes: Vec<Routes>,
     /// Next hops that each of its routes has beside its own, with their stations.
     pub other_hops: BTreeMap<IpAddr, MacAddress>,
     /// The next hop, with its station, to which policies send what is for these routes: no route leads by it.
     pub policy_hop: Option<(IpAddr, MacAddress)>,
-    /// What packets are sent to, in the generator's words for values, where the profile does not say it.
+    /// Destinations as a value of the packet generator, where the profile does not define them.
     pub destinations: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Routes {
     pub first: IpAddr,
     /// Bits of each.
     pub length: u8,
-    /// How many.
+    /// Number of routes.
     pub count: u32,
     /// Where they lead.
     pub next_hop: IpAddr,
@@ -73,7 +73,7 @@ impl Routes {
 }
 
 impl Traffic {
-    /// Of a case. Half of a scale's entries, rounded up, are for each direction.
+    /// The traffic of a case. Half of a scale's entries, rounded up, are for each direction.
     pub fn of(case: &Case) -> Traffic {
         let half = match case.scale {
             Scale::Base => None,
@@ -93,8 +93,8 @@ impl Traffic {
         Traffic { profile, sides: [1, 2].map(|number| side(case, number, half)) }
     }
 
-    /// What one of several devices in a row must know of it, by its place in the row, from 0. Between two of them frames have the
-    /// second side's tags, and their stations are the devices' own.
+    /// The traffic as one of several devices in a row sees it, by its position from 0. Between two devices frames have
+    /// the second side's tags, and their MAC addresses are the devices' own.
     #[must_use]
     pub fn at(mut self, place: usize, devices: usize) -> Traffic {
         let [first, second] = &mut self.sides;
@@ -195,7 +195,7 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
     }
 }
 
-/// So many prefixes of one address each, in so many parts, or fewer, of which each has a next hop of its own.
+/// Splits `count` host prefixes over up to `hops` groups, each with a next hop of its own.
 fn spread(function: Function, side: u8, first: IpAddr, count: u32, hops: u32) -> Vec<Routes> {
     let hops = hops.min(count);
     let begin = |hop: u32| (u64::from(count) * u64::from(hop) / u64::from(hops.max(1))) as u32;

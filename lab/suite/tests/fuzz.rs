@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use quiver_suite::{Selection, read};
 
-/// What a selection is tried on.
+/// The tags that selections are matched with.
 const TAGS: [&str; 5] = ["64B", "1C", "NDRPDR", "IP4_ROUTING", "FIB_2M"];
 
-/// That printing and reading agree, and on what they select.
+/// Printing and parsing an expression agree, and select the same.
 fn check_selection(text: &str) {
     match Selection::parse(text) {
         Ok(selection) => {
@@ -46,7 +46,7 @@ fn selection_sentences() {
     });
 }
 
-/// That names are unique, and errors inside the text.
+/// Names are unique, and errors point inside the text.
 fn check_suites(text: &str) {
     match read([("a.yaml", text)]) {
         Ok(cases) => {

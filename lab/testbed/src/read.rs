@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use quiver_control::config::{Data, Entry, Malformed, Node, Position, read_yaml};
 use quiver_control::serde_json::Value;
 
-use crate::testbed::{Core, Host, HostId, Link, Place, Port, PortKind, PortRef, Reach, Testbed};
+use crate::reach::Reach;
+use crate::testbed::{Core, Host, HostId, Link, Place, Port, PortKind, PortRef, Testbed};
 
-/// What is wrong with a testbed: where, what, and what would be right.
+/// An error in a testbed's file, with its place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}:{}: {what}; {remedy}", at.line, at.column)]
 pub struct TestbedError {
@@ -16,9 +17,9 @@ pub struct TestbedError {
     pub file: String,
     /// The place in it.
     pub at: Position,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: String,
 }
 

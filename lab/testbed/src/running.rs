@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 
 use quiver_stop::{Stop, Wait};
 
-use crate::shell::GRACE;
-use crate::{Command, Finished, Shell, ShellError};
+use crate::command::{Command, Finished, ShellError};
+use crate::destination::Destination;
+
+/// How long a command has for an orderly end.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// How long it may take beyond that until its end is known here.
 const SPARE: Duration = Duration::from_secs(10);
-/// What is kept of a command's output: its end.
+/// Bytes of a command's output that are kept: its end.
 const OUTPUT_MAX: usize = 1 << 20;
 /// How often a waiting loop looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -21,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// A command in the background; dropped, it is stopped with all that it started.
 #[derive(Debug)]
 pub struct Running {
-    shell: Shell,
+    destination: Destination,
     command: Command,
     child: Child,
     /// Open as long as the command shall run.
@@ -32,11 +35,11 @@ pub struct Running {
 
 impl Running {
     /// A child that has just been started, with all three of its standard files.
-    pub(crate) fn of(shell: &Shell, command: &Command, mut child: Child) -> Running {
+    pub(crate) fn of(destination: &Destination, command: &Command, mut child: Child) -> Running {
         let output = child.stdout.take().map(Heard::of).unwrap_or_default();
         let errors = child.stderr.take().map(Heard::of).unwrap_or_default();
         let lifeline = child.stdin.take();
-        Running { shell: shell.clone(), command: command.clone(), child, lifeline, output, errors }
+        Running { destination: destination.clone(), command: command.clone(), child, lifeline, output, errors }
     }
 
     /// Waits for its good end.
@@ -44,7 +47,7 @@ impl Running {
         let status = loop {
             match self.ended()? {
                 Some(status) => break status,
-                None => self.wait("finished", self.shell.wait(limit), |_| false)?,
+                None => self.wait("finished", self.destination.wait(limit), |_| false)?,
             }
         };
         match status.success() {
@@ -53,7 +56,7 @@ impl Running {
         }
     }
 
-    /// What it has written so far, standard output first; of much, the end.
+    /// The output so far, standard output first; of a long one the end.
     pub fn output(&self) -> String {
         self.output.now() + &self.errors.now()
     }
@@ -68,7 +71,7 @@ impl Running {
         self.output.length()
     }
 
-    /// What it has written to standard output since it had written so many bytes; of much, the end.
+    /// Standard output behind the first `written` bytes; of a long one the end.
     pub fn output_since(&self, written: usize) -> String {
         self.output.since(written)
     }
@@ -78,7 +81,7 @@ impl Running {
     /// # Errors
     /// The system does not tell.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, ShellError> {
-        self.child.try_wait().map_err(|error| self.shell.unstarted(&self.command, error))
+        self.child.try_wait().map_err(|error| self.destination.unstarted(&self.command, error))
     }
 
     /// Waits until it has written `text`.
@@ -86,7 +89,9 @@ impl Running {
     /// # Errors
     /// It ends, or takes longer than the limit.
     pub fn wait_for(&mut self, text: &str, limit: Duration) -> Result<(), ShellError> {
-        self.wait(&format!("saying {text:?}"), self.shell.wait(limit), |running| running.output().contains(text))?;
+        self.wait(&format!("saying {text:?}"), self.destination.wait(limit), |running| {
+            running.output().contains(text)
+        })?;
         // It may have said so with its last breath.
         match self.ended()? {
             Some(status) if !self.last_output().contains(text) => Err(self.failed(status)),
@@ -122,7 +127,7 @@ impl Running {
     fn wait(&mut self, awaited: &str, mut wait: Wait, is_ready: impl Fn(&Running) -> bool) -> Result<(), ShellError> {
         while !self.has_ended() && !is_ready(self) {
             if wait.is_over() {
-                let (host, command, said) = (self.shell.host().to_owned(), self.command.clone(), self.output());
+                let (host, command, said) = (self.destination.host.clone(), self.command.clone(), self.output());
                 let (awaited, limit) = (awaited.to_owned(), wait.limit());
                 return Err(ShellError::Slow { host, command, awaited, limit, said });
             }
@@ -133,7 +138,7 @@ impl Running {
 
     fn failed(&self, status: ExitStatus) -> ShellError {
         let said = self.errors.whole() + &self.output.whole();
-        self.shell.failed(&self.command, status, said.trim().to_owned())
+        self.destination.failed(&self.command, status, said.trim().to_owned())
     }
 }
 
@@ -146,7 +151,7 @@ impl Drop for Running {
     }
 }
 
-/// What a command writes to one of its outputs, as a thread hears it.
+/// One output of a command, collected by a thread.
 #[derive(Clone, Debug, Default)]
 struct Heard(Arc<Mutex<Text>>);
 

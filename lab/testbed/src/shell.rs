@@ -4,168 +4,67 @@
 //! own standard input ends. So nothing stays behind on any host, whether this program stops it, dies, or loses the
 //! connection.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, ExitStatus, Stdio};
+use std::process::{self, Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use quiver_stop::{Stop, Wait};
 
-use crate::{Reach, Running};
+use crate::command::{Command, Finished, ShellError};
+use crate::destination::Destination;
+use crate::reach::Reach;
+use crate::running::{GRACE, Running};
 
 const GUARD: &str = include_str!("guard.sh");
-/// How long a command has for an orderly end.
-pub(crate) const GRACE: Duration = Duration::from_secs(3);
-
-/// A program with arguments, to be run on some host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command(Vec<String>);
 
 /// Runs commands on a host.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    host: String,
-    reach: Reach,
+    destination: Destination,
     /// The socket of a connection that stays open, by which commands go that need none of their own.
     connection: Option<Arc<PathBuf>>,
-    /// Whose flag cuts waits short, but for those until a command that is to end has ended.
-    stop: Stop,
 }
 
 /// How a command gets to a host behind ssh.
 #[derive(Clone, Copy)]
 enum Way<'way> {
-    /// By the connection that is open, if one is.
+    /// Over the open connection, if there is one.
     Open,
-    /// By one that stays open for others, as this socket.
+    /// Over a connection that stays open for others, at this socket.
     Opening(&'way Path),
-    /// By one of its own that carries what comes to these sockets here to those there.
+    /// Over a connection of its own that forwards these local sockets to sockets there.
     Forwarding(&'way [(PathBuf, String)]),
-}
-
-/// A command that ended well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// What it wrote to standard output.
-    pub output: String,
-    /// What it wrote to standard error.
-    pub errors: String,
-}
-
-/// A command that could not be run, or failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ShellError {
-    /// Nothing was started.
-    #[error("{host}: `{command}` cannot be started: {error}")]
-    Start {
-        /// Where.
-        host: String,
-        /// What.
-        command: Command,
-        /// Why.
-        error: io::Error,
-    },
-    /// ssh did not get there, or lost the connection.
-    #[error("{host} cannot be reached by ssh: {said}; try `ssh {target} true`")]
-    Unreachable {
-        /// Where.
-        host: String,
-        /// As ssh calls it.
-        target: String,
-        /// What ssh says.
-        said: String,
-    },
-    /// It ended with an error.
-    #[error("{host}: `{command}` ended with {status}: {said}")]
-    Failed {
-        /// Where.
-        host: String,
-        /// What.
-        command: Command,
-        /// How.
-        status: ExitStatus,
-        /// What it said.
-        said: String,
-    },
-    /// It took too long, and was stopped.
-    #[error("{host}: `{command}` was not {awaited} within {} s: {said}", limit.as_secs_f64())]
-    Slow {
-        /// Where.
-        host: String,
-        /// What.
-        command: Command,
-        /// What was waited for.
-        awaited: String,
-        /// How long.
-        limit: Duration,
-        /// What it said.
-        said: String,
-    },
-}
-
-impl Command {
-    /// A program by its path or name.
-    pub fn new(program: impl AsRef<Path>) -> Command {
-        Command(vec![program.as_ref().to_string_lossy().into_owned()])
-    }
-
-    /// With one more argument.
-    #[must_use]
-    pub fn arg(mut self, argument: impl Into<String>) -> Command {
-        self.0.push(argument.into());
-        self
-    }
-
-    /// With more arguments.
-    #[must_use]
-    pub fn args<T: Into<String>>(mut self, arguments: impl IntoIterator<Item = T>) -> Command {
-        self.0.extend(arguments.into_iter().map(Into::into));
-        self
-    }
-}
-
-/// As a shell would read it.
-impl fmt::Display for Command {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, word) in self.0.iter().enumerate() {
-            let space = if number == 0 { "" } else { " " };
-            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@%+".contains(letter);
-            match !word.is_empty() && word.chars().all(is_plain) {
-                true => write!(out, "{space}{word}")?,
-                false => write!(out, "{space}'{}'", word.replace('\'', r"'\''"))?,
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Shell {
     /// For a host that errors call so. Nothing is tried yet.
     pub fn new(host: &str, reach: &Reach) -> Shell {
-        Shell { host: host.to_owned(), reach: reach.clone(), connection: None, stop: Stop::default() }
+        let (host, reach, stop) = (host.to_owned(), reach.clone(), Stop::default());
+        Shell { destination: Destination { host, reach, stop }, connection: None }
     }
 
-    /// What errors call the host.
+    /// The host's name in errors.
     pub fn host(&self) -> &str {
-        &self.host
+        &self.destination.host
     }
 
     /// Whether it is another machine, or as good as one.
     pub fn is_away(&self) -> bool {
-        self.reach != Reach::Here
+        self.destination.reach != Reach::Here
     }
 
     /// The same, whose waits are cut short by this flag.
     #[must_use]
     pub fn heeding(&self, stop: &Stop) -> Shell {
-        Shell { stop: stop.clone(), ..self.clone() }
+        let destination = Destination { stop: stop.clone(), ..self.destination.clone() };
+        Shell { destination, connection: self.connection.clone() }
     }
 
     /// A wait of so long at most.
     pub(crate) fn wait(&self, limit: Duration) -> Wait {
-        self.stop.wait(limit)
+        self.destination.wait(limit)
     }
 
     /// The same by an open connection.
@@ -208,7 +107,7 @@ impl Shell {
         let guarded = guarded.chain([GRACE.as_secs().to_string()]).chain(command.0.iter().cloned());
         let mut child = self.process(&Command(guarded.collect()), way);
         let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Ok(Running::of(self, command, child.map_err(|error| self.unstarted(command, error))?))
+        Ok(Running::of(&self.destination, command, child.map_err(|error| self.unstarted(command, error))?))
     }
 
     /// Writes a file on the host, over an older one.
@@ -227,7 +126,7 @@ impl Shell {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         match output.status.success() {
             true => Ok(()),
-            false => Err(self.failed(&command, output.status, said)),
+            false => Err(self.destination.failed(&command, output.status, said)),
         }
     }
 
@@ -240,23 +139,12 @@ impl Shell {
     }
 
     pub(crate) fn unstarted(&self, command: &Command, error: io::Error) -> ShellError {
-        ShellError::Start { host: self.host.clone(), command: command.clone(), error }
-    }
-
-    /// What ssh itself ends with is not the command's end.
-    pub(crate) fn failed(&self, command: &Command, status: ExitStatus, said: String) -> ShellError {
-        let host = self.host.clone();
-        match &self.reach {
-            Reach::Ssh { target, .. } if status.code() == Some(255) => {
-                ShellError::Unreachable { host, target: target.clone(), said }
-            }
-            _ => ShellError::Failed { host, command: command.clone(), status, said },
-        }
+        self.destination.unstarted(command, error)
     }
 
     /// The process on this machine that runs a command on the host.
     fn process(&self, command: &Command, way: Way<'_>) -> process::Command {
-        let Reach::Ssh { target, port, config } = &self.reach else {
+        let Reach::Ssh { target, port, config } = &self.destination.reach else {
             let mut process = process::Command::new(&command.0[0]);
             process.args(&command.0[1..]);
             return process;

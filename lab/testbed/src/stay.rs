@@ -12,11 +12,11 @@ use quiver_stop::Wait;
 
 use crate::{Command, Running, Shell, ShellError};
 
-/// How long a host may take to let somebody in.
+/// Limit of a login.
 const LET_IN_WITHIN: Duration = Duration::from_secs(30);
-/// What it says of the folder before its name.
+/// Printed before the folder's name.
 const HERE: &str = "folder ";
-/// What it says then.
+/// Printed once the folder and the shell are ready.
 const SETTLED: &str = "settled";
 /// Makes a folder, and takes it away when it is asked to end; so its guard asks it, also when the connection is lost. Others end
 /// at the same moment and may still write to it: it tries again.
@@ -58,12 +58,13 @@ impl Stay {
         Ok(Stay { shell, folder, talk, _keeper: keeper })
     }
 
-    /// What runs commands on the host, by the open connection.
+    /// Runs commands on the host by the open connection.
     pub fn shell(&self) -> &Shell {
         &self.shell
     }
 
-    /// What a short script writes, by a shell that is there already: for what is asked often, and must cost the host little.
+    /// Runs a short script in a shell that stays open, and returns its output: for frequent questions that must cost
+    /// the host little.
     ///
     /// # Errors
     /// It fails, takes longer than the limit, or nobody is there any more.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::Shell;
+use crate::reach::Reach;
 
 /// Hosts on which one generator and one or two devices are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,10 +13,10 @@ pub struct Testbed {
     pub(crate) hosts: Vec<Host>,
     /// Where packets come from and return to.
     pub generator: Place,
-    /// What they pass, in this order: one, or two on hosts of their own.
+    /// The devices in the order in which packets pass them: one, or two on separate hosts.
     pub devices: Vec<Place>,
-    /// From the generator through all devices and back. Without any, all is on one host, and the lab makes what joins it:
-    /// memif, tap or veth, as a case says.
+    /// Links from the generator through all devices and back. Without any, all is on one host, and the lab makes the
+    /// links: memif, tap or veth, as a case says.
     pub links: Vec<Link>,
 }
 
@@ -26,39 +27,23 @@ pub struct HostId(pub(crate) usize);
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// As the file calls it.
+    /// Name in the file.
     pub name: String,
     /// How commands get there.
     pub reach: Reach,
-    /// That device and generator may use; unknown where the file does not say.
+    /// Memory for device and generator; unknown if the file does not state it.
     pub memory_gib: Option<u16>,
     /// Where programs are that are not in `PATH`, by their names: `vpp`, `dpdk-testpmd`.
     pub programs: BTreeMap<String, PathBuf>,
-    /// What can be joined to other hosts.
+    /// Ports that can be joined to other hosts.
     pub ports: Vec<Port>,
-}
-
-/// How commands get to a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// It is this machine.
-    Here,
-    /// By ssh.
-    Ssh {
-        /// `user@host`, or a name that ssh knows.
-        target: String,
-        /// Where it is not ssh's own.
-        port: Option<u16>,
-        /// A file for ssh (`ssh_config(5)`) instead of the user's own: with keys for continuous integration, say.
-        config: Option<PathBuf>,
-    },
 }
 
 /// A CPU, by the kernel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Core(pub u16);
 
-/// What runs on which cores of a host.
+/// Cores of a host for a device or the generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The host.
@@ -70,13 +55,13 @@ pub struct Place {
 /// Where a cable ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// As the file calls it.
+    /// Name in the file.
     pub name: String,
-    /// What the host knows it by.
+    /// The host's identifier of the port.
     pub kind: PortKind,
 }
 
-/// What a host knows a port by.
+/// A host's identifier of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortKind {
     /// An interface of the kernel.
@@ -90,7 +75,7 @@ pub enum PortKind {
 pub struct PortRef {
     /// The host.
     pub host: HostId,
-    /// Of [`Host::ports`].
+    /// Index in [`Host::ports`].
     pub port: usize,
 }
 
@@ -166,7 +151,7 @@ impl Testbed {
         &self.host(at.host).ports[at.port]
     }
 
-    /// Whose shape it has.
+    /// The shape: one, two or three nodes.
     pub fn topology(&self) -> Topology {
         match self.devices.as_slice() {
             [device] if device.host == self.generator.host => Topology::OneNode,
@@ -184,7 +169,7 @@ impl Testbed {
 }
 
 impl Host {
-    /// What runs commands on it.
+    /// Runs commands on the host.
     pub fn shell(&self) -> Shell {
         Shell::new(&self.name, &self.reach)
     }

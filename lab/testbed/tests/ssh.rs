@@ -17,7 +17,7 @@ use quiver_testbed::{Command, Reach, Shell, ShellError};
 /// Far more than anything takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What holds for every shell.
+/// A property of every shell.
 type TrialOf = fn(&Shell) -> Result<(), Failed>;
 
 fn main() -> ExitCode {
@@ -217,7 +217,7 @@ fn is_unreachable(shell: &Shell) -> Result<(), Failed> {
     Ok(())
 }
 
-/// All run on this machine, in the world of which this process is the first one: it inherits whoever loses its parent.
+/// All processes run on this machine, in the world whose first process this one is: it inherits orphans.
 fn is_gone(pid: i32) -> Result<(), Failed> {
     let (pid, until) = (Pid::from_raw(pid), Instant::now() + LIMIT);
     while kill(pid, None).is_ok() {

@@ -27,27 +27,27 @@ struct Bound {
     samples: Vec<f64>,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'bisect, C> {
     /// Measure this commit, then [`answer`](Bisect::answer) or [`skip`](Bisect::skip).
     Measure(&'bisect C),
-    /// One of these made the change: several only where those between them were skipped.
+    /// The commit that made the change; several if those between them were skipped.
     Found(&'bisect [C]),
 }
 
-/// Whom the samples in the middle belong with.
+/// The side that the samples in the middle belong to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joined {
     /// With the late bound, and not with the early one.
     pub is_late: bool,
     /// They are a level of their own, so there may be two changes: the larger step, by averages, is followed.
     pub is_double: bool,
-    /// What it takes to tell all samples, those in the middle with the early ones.
+    /// Bits of all samples, with those in the middle joined to the early ones.
     pub early_bits: f64,
     /// With the late ones.
     pub late_bits: f64,
-    /// By themselves.
+    /// Bits of the samples in the middle as a group of their own.
     pub double_bits: f64,
 }
 
@@ -83,7 +83,7 @@ impl<C> Bisect<C> {
         Ok(Bisect { commits, resolution, early, late, skipped: BTreeSet::new() })
     }
 
-    /// What to do next.
+    /// The next step.
     pub fn next(&self) -> Next<'_, C> {
         match self.wanted() {
             Some(commit) => Next::Measure(&self.commits[commit]),
@@ -153,7 +153,7 @@ fn usable(samples: &[f64]) -> Result<(), Unusable> {
     }
 }
 
-/// Whom the samples in the middle belong with: none of the three lists is empty.
+/// Joins the samples in the middle to one side. None of the three lists may be empty.
 pub fn join(early: &[f64], middle: &[f64], late: &[f64], resolution: Resolution) -> Result<Joined, Unusable> {
     [early, middle, late].into_iter().try_for_each(usable)?;
     let largest = [early, middle, late].into_iter().flatten().copied().fold(f64::MIN, f64::max);

@@ -7,22 +7,22 @@ use crate::compare::{Ratio, pairs_needed};
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Better {
-    /// Such as packets a second.
+    /// Higher is better: packets a second.
     Higher,
-    /// Such as ticks a packet.
+    /// Lower is better: ticks a packet.
     Lower,
 }
 
-/// What a gate lets pass.
+/// Rule that decides what passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
-    /// For what was measured.
+    /// The direction that is better for this measure.
     pub better: Better,
     /// The smallest difference that matters, as a share: 0.01 is one percent.
     pub smallest: f64,
 }
 
-/// What is said of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It is slower, certainly and by more than the smallest difference that matters.
@@ -38,9 +38,9 @@ pub enum Verdict {
 /// A verdict, and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// What is said.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Of current to parent, as measured.
+    /// Ratio of current to parent, as measured.
     pub ratio: Ratio,
     /// The smallest difference that matters, as a share.
     pub smallest: f64,

@@ -46,15 +46,15 @@ pub enum Unusable {
     /// A run that was to be kept together has no samples.
     #[error("run {index} has no samples: leave it out")]
     EmptyRun {
-        /// Of the run, from 0.
+        /// Index of the run, from 0.
         index: usize,
     },
     /// A sample is infinite or no number.
     #[error("run {index}: {value} is no finite number: leave the sample out, or take 0 for a failed test")]
     NotFinite {
-        /// Of the run or sample, from 0.
+        /// Index of the run or sample, from 0.
         index: usize,
-        /// What stands there.
+        /// The refused value.
         value: f64,
     },
     /// Nothing is above zero, so the samples have no scale.
@@ -63,7 +63,7 @@ pub enum Unusable {
     /// The resolution is negative or no number.
     #[error("resolution {value}: a unit, or a number of significant bits, is above zero")]
     Resolution {
-        /// What was given.
+        /// The refused value.
         value: f64,
     },
 }

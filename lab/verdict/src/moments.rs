@@ -12,7 +12,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Those of all parts together, by the pairwise form of Welford's recurrence (Chan, Golub, LeVeque 1983).
+    /// Moments of all parts together, by the pairwise form of Welford's recurrence (Chan, Golub, LeVeque 1983).
     ///
     /// The order of operations is part of the result: [`bits`](crate::bits) compares averages exactly, as jumpavg does,
     /// and where groups differ by their deviation only, rounding says which one is larger.

@@ -126,7 +126,7 @@ fn same_groups(python: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the package says to each line.
+/// The package's answer to each line.
 fn answers(python: &Path, input: &str) -> Result<Vec<Value>, Failed> {
     let answers = quiver_oracle::answer(python, &Path::new(TESTS).join("classify.py"), input)?;
     Ok(answers.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)

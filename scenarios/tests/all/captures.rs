@@ -2,7 +2,7 @@
 
 use std::future::ready;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pcap_file::pcap::PcapReader;
@@ -10,6 +10,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use quiver_control::LocalFuture;
+use quiver_control::files::{FileError, Reach};
 use quiver_runtime::files::{CaptureFile, CaptureFiles, MemoryFiles};
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
@@ -102,11 +103,14 @@ struct Open {
 }
 
 impl CaptureFiles for Counted {
-    fn check(&self, path: &Path) -> io::Result<()> {
-        self.0.check(path)
+    fn folder(&self) -> PathBuf {
+        self.0.folder()
     }
-    fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
-        Ok(Rc::new(Open { file: self.0.create(path)?, _is_open: self.1.clone() }))
+    fn check(&self, reach: &Reach, path: &Path) -> Result<(), FileError> {
+        self.0.check(reach, path)
+    }
+    fn create(&self, reach: &Reach, path: &Path) -> Result<Rc<dyn CaptureFile>, FileError> {
+        Ok(Rc::new(Open { file: self.0.create(reach, path)?, _is_open: self.1.clone() }))
     }
 }
 
@@ -232,11 +236,14 @@ fn what_is_sent_by_an_output_counts_as_received_by_whom_the_stream_says() {
 struct Full(bool);
 
 impl CaptureFiles for Full {
-    fn check(&self, path: &Path) -> io::Result<()> {
-        self.create(path).map(drop)
+    fn folder(&self) -> PathBuf {
+        PathBuf::from("/tmp")
     }
-    fn create(&self, _: &Path) -> io::Result<Rc<dyn CaptureFile>> {
-        if self.0 { Ok(Rc::new(Full(true))) } else { Err(io::ErrorKind::StorageFull.into()) }
+    fn check(&self, reach: &Reach, path: &Path) -> Result<(), FileError> {
+        self.create(reach, path).map(drop)
+    }
+    fn create(&self, _: &Reach, path: &Path) -> Result<Rc<dyn CaptureFile>, FileError> {
+        if self.0 { Ok(Rc::new(Full(true))) } else { Err(FileError::refused(path, io::ErrorKind::StorageFull.into())) }
     }
 }
 

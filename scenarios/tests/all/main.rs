@@ -8,5 +8,7 @@ mod many;
 mod mixed;
 mod reasons;
 mod recreated;
+mod refused;
 mod shown;
+mod turns;
 mod workers;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Trial;
-use quiver_scenarios::ROOMS;
+use quiver_scenarios::{ROOMS, all, rooms};
 use quiver_testkit::{golden, trials};
 
 /// The rooms whose scenarios run in programs of theirs: beside tests on every instruction set, or with other rooms.
@@ -34,7 +34,14 @@ fn of_rooms() -> Vec<Trial> {
     trials
 }
 
+/// Those of the room that new ones are copied from, which the daemon does not have.
+fn of_template() -> Vec<Trial> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/room");
+    golden::trials_called("examples/room/", root, rooms![all, quiver_hop_floor])
+}
+
 fn main() -> std::process::ExitCode {
     let of_levels = features::LEVEL_TESTS.trials();
-    trials::run([golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS), of_rooms(), vec![replay::trial()], of_levels])
+    let of_crate = golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS);
+    trials::run([of_crate, of_rooms(), of_template(), vec![replay::trial()], of_levels])
 }

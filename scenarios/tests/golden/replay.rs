@@ -61,10 +61,10 @@ const CONFIGURATION: &str = "
     ip mroute add ff00::/8 via pg0 accept via pg2 accept via pg1 forward via local forward
     create sub-interfaces pg0 1 default
     set interface state pg0.1 up
-    set interface ip address pg0.1 10.255.7.1/24
     create bridge-domain 1 arp-term 1
     set interface l2 bridge pg3 1
     set interface l2 bridge pg4 1
+    set interface l2 bridge pg0.1 1
     create loopback interface
     set interface state loop0 up
     set interface l2 bridge loop0 1 bvi

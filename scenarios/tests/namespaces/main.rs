@@ -1,5 +1,6 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`feed`], [`peers`] and [`transactions`] say what they test.
+//! that the tests themselves work; [`feed`], [`peers`], [`readme`], [`transactions`] and
+//! [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
 //! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
@@ -12,10 +13,12 @@ mod file;
 mod memif;
 mod peers;
 mod pings;
+mod readme;
 mod sockets;
 mod streams;
 mod testpmd;
 mod transactions;
+mod waiting;
 mod workers;
 
 use std::process::ExitCode;
@@ -76,7 +79,9 @@ fn main() -> ExitCode {
             .chain([narrow])
             .chain(trials::of("feed", world, feed::TRIALS))
             .chain(trials::of("peers", world, peers::TRIALS))
+            .chain(trials::of("readme", world, readme::TRIALS))
             .chain(trials::of("transactions", world, transactions::TRIALS))
+            .chain(trials::of("waiting", world, waiting::TRIALS))
             .collect(),
     )
     .exit_code()

@@ -34,7 +34,7 @@ fn meet(world: &World, master: &str, slave: &str, is_same: bool) -> Result<(), F
     let (at_master, at_slave) = (Daemon::start(&one)?, Daemon::start_at(&other, "/run/quiver/cli2.sock", &[])?);
     attach(&at_master, &client, master, "master")?;
     attach(&at_slave, &server, slave, "slave")?;
-    let wanted = if is_same { "connected" } else { "waiting: nobody listens" };
+    let wanted = if is_same { "connected" } else { "waiting: no listener" };
     let start = Instant::now();
     while memif(&at_slave)?["state"] != wanted {
         if start.elapsed() > CONNECTED_WITHIN {

@@ -181,10 +181,12 @@ fn look(module: &[String], tokens: TokenStream, names: &mut Names) {
     }
 }
 
-/// Whether an attribute `#[cfg(test)]` stands at a place.
+/// Whether an attribute `#[cfg(test)]` or `#[cfg(all(test, ...))]` stands at a place.
 fn is_test(tokens: &[TokenTree], at: usize) -> bool {
     let mark = matches!(&tokens[at], TokenTree::Punct(mark) if mark.as_char() == '#');
-    mark && matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if group.stream().to_string().replace(' ', "") == "cfg(test)")
+    let Some(TokenTree::Group(group)) = tokens.get(at + 1).filter(|_| mark) else { return false };
+    let attribute: String = group.stream().to_string().split_whitespace().collect();
+    attribute == "cfg(test)" || attribute.starts_with("cfg(all(test,")
 }
 
 /// The paths of a `use`, with the names that they get.
@@ -278,5 +280,9 @@ mod tests {
         assert_eq!(cycles(&[root, ("a.rs", "use crate::C;"), ("b.rs", "use crate::A;")]), ["a.rs -> b.rs"]);
         let test = "#[cfg(test)] mod tests { use crate::A; } #[cfg(test)] use crate::A;";
         assert_eq!(cycles(&[root, ("a.rs", "use crate::C;"), ("b.rs", test)]), [""; 0]);
+        let test = "#[cfg(all(test, not(loom)))] mod tests { use crate::A; }";
+        assert_eq!(cycles(&[root, ("a.rs", "use crate::C;"), ("b.rs", test)]), [""; 0]);
+        let not_only_a_test = "#[cfg(any(test, loom))] mod tests { use crate::A; }";
+        assert_eq!(cycles(&[root, ("a.rs", "use crate::C;"), ("b.rs", not_only_a_test)]), ["a.rs -> b.rs"]);
     }
 }

@@ -8,22 +8,22 @@
 //! - A target whose manifest says `test = false` or `doctest = false` has no such tests.
 //! - Files of a crate do not import each other in a circle.
 //! - Links between the repository's pages lead somewhere.
+//! - Pages describe each item in a sentence that names its subject.
 
 mod cycles;
 mod links;
 mod messages;
+mod prose;
 mod sources;
 mod targets;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
 /// The list of audited files, in the workspace's root.
 const LIST: &str = "unsafe-files.txt";
-/// The crates whose files still import each other in circles, in the workspace's root.
-const CIRCLES: &str = "import-circles.txt";
 /// Words that mark a place for things whose place nobody thought about.
 const EMPTY_NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "manager", "misc"];
 
@@ -76,7 +76,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         problems.extend(hidden.map(|other| format!("{name}: takes {other} for source; give that file the ending .rs")));
     }
     problems.extend(messages.untested());
-    problems.extend(circles(&crates, &fs::read_to_string(root.join(CIRCLES))?));
+    problems.extend(circles(&crates));
     for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
         let (name, text) = (relative(manifest), fs::read_to_string(manifest)?);
         problems.extend(targets::left_out(root, &name, &text));
@@ -85,28 +85,25 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         }
     }
     for page in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
-        problems.extend(links::broken(root, &relative(page), &fs::read_to_string(page)?));
+        let (name, text) = (relative(page), fs::read_to_string(page)?);
+        problems.extend(links::broken(root, &name, &text));
+        if prose::is_checked(&name) {
+            problems.extend(prose::unclear(&name, &text));
+        }
     }
     problems.extend(listed.keys().map(|name| format!("{LIST}: {name} is gone or needs no unsafe code; take it off")));
     Ok(problems)
 }
 
-/// Circles of imports in crates that are not listed as having some, and crates that are and have none any more.
-fn circles(crates: &BTreeMap<PathBuf, cycles::Crate>, list: &str) -> Vec<String> {
-    let mut listed: BTreeSet<&str> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+/// Circles of imports, by crate.
+fn circles(crates: &BTreeMap<PathBuf, cycles::Crate>) -> Vec<String> {
     let mut problems = vec![];
     for (folder, of_crate) in crates {
-        let circles = of_crate.cycles();
-        if circles.is_empty() || listed.remove(&*folder.to_string_lossy()) {
-            continue;
-        }
         let folder = folder.display();
-        let shown = |circle: &Vec<&str>| {
-            format!("{folder}: these files import each other in a circle: {}", circle.join(" -> "))
-        };
-        problems.extend(circles.iter().map(shown));
+        let shown =
+            |circle: Vec<&str>| format!("{folder}: these files import each other in a circle: {}", circle.join(" -> "));
+        problems.extend(of_crate.cycles().into_iter().map(shown));
     }
-    problems.extend(listed.iter().map(|folder| format!("{CIRCLES}: {folder} has no circle of imports; take it off")));
     problems
 }
 
@@ -179,13 +176,10 @@ mod tests {
         write("d/built/made.rs", "unsafe fn f() {}");
         write("e/src/a.rs", "use crate::b::B;");
         write("e/src/b.rs", "use crate::a::A;");
-        write("f/src/lib.rs", "mod a;");
         write(LIST, "old.rs  was needed once\n");
-        write(CIRCLES, "# remark\nf\n");
         let mut problems = problems(root.path()).unwrap();
         problems.sort();
-        let files =
-            ["a/target/hidden.rs", "b/.hidden/build.rs", "c/Cargo.toml", "e: ", "helper.rs", CIRCLES, "new.rs", LIST];
+        let files = ["a/target/hidden.rs", "b/.hidden/build.rs", "c/Cargo.toml", "e: ", "helper.rs", "new.rs", LIST];
         assert_eq!(problems.len(), files.len(), "{problems:?}");
         for (problem, file) in problems.iter().zip(files) {
             assert!(problem.starts_with(file), "{problem}");

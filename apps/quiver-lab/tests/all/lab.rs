@@ -188,7 +188,7 @@ fn builds_are_gated_by_a_command() {
     );
 }
 
-/// What git says, without the machine's own settings.
+/// Output of a git command, without the machine's own settings.
 fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
     let author = ["-c", "user.name=Quiver", "-c", "user.email=quiver@example.com"];
     let mut command = Command::new("git");
@@ -210,7 +210,7 @@ fn repository(speeds: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-/// Whatever came of it, the repository knows of no tree but its own.
+/// After any end, the repository has no other work tree than its own.
 #[test]
 fn trees_of_commits_go_with_the_command() {
     let folder = repository(&["1000", "970", "960"]);

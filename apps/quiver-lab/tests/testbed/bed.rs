@@ -135,7 +135,7 @@ impl Bed {
         Ok(Bed { tg, devices: [first, second], _servers: servers, _world: world })
     }
 
-    /// `quiver lab`, as whoever sits at the generator's host would call it, with a file of this text.
+    /// `quiver lab` as called on the generator's host, with a testbed file of this text.
     pub fn command(&self, folder: &Path, task: &str, text: &str, arguments: &[&str]) -> Command {
         let file = folder.join("bed.yaml");
         fs::write(&file, text).unwrap();
@@ -150,7 +150,8 @@ impl Bed {
         let results = results.to_str().ok_or("a path")?;
         let arguments = ["--trial", "0.02", "--results", results, case];
         let output = self.command(folder.path(), "run", text, &arguments).output()?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Results and failures of cases are on standard output.
+        let said = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes)).concat();
         Ok((output, documents(Path::new(results)), said))
     }
 
@@ -163,7 +164,7 @@ impl Bed {
         }
     }
 
-    /// What a run that cannot be says.
+    /// The error of a run that is refused.
     pub fn refused(&self, text: &str, case: &str) -> Result<String, Failed> {
         let (output, documents, said) = self.measure(text, case)?;
         assert!(!output.status.success() && documents.iter().all(|document| !document.passed), "{said}");
@@ -182,7 +183,7 @@ impl Bed {
         &self.devices[0]
     }
 
-    /// What the devices' hosts have of interfaces, addresses, routes and settings.
+    /// Interfaces, addresses, routes and settings of the devices' hosts.
     pub fn state(&self) -> Result<Vec<String>, Failed> {
         let mut all = Vec::new();
         for device in &self.devices {
@@ -206,7 +207,7 @@ impl Bed {
     }
 }
 
-/// What is in a folder.
+/// Names of the entries of a folder.
 fn names(folder: &str) -> impl Iterator<Item = String> {
     fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
@@ -230,7 +231,7 @@ pub fn processes() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What a process was started by, its arguments apart by spaces.
+/// The command line of a process.
 pub fn line(id: i32) -> String {
     let line = fs::read(PathBuf::from(format!("/proc/{id}/cmdline"))).unwrap_or_default();
     String::from_utf8_lossy(&line).replace('\0', " ")

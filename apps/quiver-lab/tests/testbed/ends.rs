@@ -88,7 +88,7 @@ pub fn killed_testpmd(bed: &Bed) -> Result<(), Failed> {
     undone(bed, LONG_OF_TESTPMD, "w1@if")
 }
 
-/// What shows on a host while it is measured is undone by a process there.
+/// Changes of a host for a measurement are undone by a process there.
 fn undone(bed: &Bed, case: &str, sign: &str) -> Result<(), Failed> {
     let before = bed.state()?;
     let is_there =

@@ -12,10 +12,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_netns::{Rights, enter_handling_signals, find, rights};
 use quiver_result::Document;
 
-/// What shows on a bed.
+/// A test on a testbed.
 type Shown = fn(&Bed) -> Result<(), Failed>;
 
-/// Whose trials need a program that others have made.
+/// Prefixes of tests, and the programs of others that they need.
 const PROGRAMS: [(&str, &str); 2] = [("testpmd_", "dpdk-testpmd"), ("vpp_", "vpp")];
 
 fn main() -> ExitCode {

@@ -30,28 +30,28 @@ const MTU: u16 = 1500;
 /// The name by which a kept demo is found again.
 const WORLD: &CStr = c"quiver-demo";
 
-/// Join two network namespaces by quiverd, and compare with what the kernel does
+/// Connect two network namespaces through quiverd, and compare it with the kernel
 #[derive(Debug, clap::Args)]
 pub struct Demo {
-    /// Leave the last path up for playing
+    /// Leave the last path running
     #[arg(long)]
     keep: bool,
-    /// End every demo of yours that was left up
+    /// Stop all demos that were left running
     #[arg(long, group = "of_kept", conflicts_with_all = ["keep", "namespace"])]
     stop: bool,
-    /// Run COMMAND in a namespace of the demo that was left up: `client` or `server`
+    /// Run COMMAND in a namespace of a running demo: `client` or `server`
     #[arg(long = "in", value_name = "NAMESPACE", group = "of_kept", requires = "command")]
     namespace: Option<String>,
-    /// Which demo, of those that were left up: the number that it told
+    /// Id of a running demo, as it printed it
     #[arg(long, value_name = "ID", requires = "of_kept")]
     id: Option<i32>,
-    /// What to run there
+    /// Command to run there
     #[arg(last = true, value_name = "COMMAND", requires = "namespace")]
     command: Vec<String>,
-    /// Print the figures as JSON
+    /// Print results as JSON
     #[arg(long)]
     json: bool,
-    /// Length of each throughput measurement
+    /// Duration of each throughput measurement
     #[arg(long, value_name = "SECONDS", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
     /// Measure only this path; may be repeated

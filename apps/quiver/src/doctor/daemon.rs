@@ -17,7 +17,7 @@ pub fn examine(socket: &Path) -> Finding {
             format!("{place} may not be opened"),
             "run `quiver` as the user that runs quiverd, or as root",
         ),
-        Err(_) => Finding::degraded(about, format!("does not run: nobody answers at {place}"), "start `quiverd`"),
+        Err(_) => Finding::degraded(about, format!("does not run: no answer at {place}"), "start `quiverd`"),
     }
 }
 

@@ -1,13 +1,7 @@
-//! Huge pages and locked memory.
-
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+//! Huge pages. quiverd locks no memory.
 
 use super::finding::Finding;
 use super::machine::Machine;
-use super::rights::{Capability, has};
-
-/// What a default buffer pool locks, with room to spare.
-const LOCKED_BYTES: u64 = 256 << 20;
 
 /// Examines the memory.
 pub fn examine(machine: &Machine) -> Vec<Finding> {
@@ -20,7 +14,6 @@ pub fn examine(machine: &Machine) -> Vec<Finding> {
             "only for very large tables: start the kernel with `hugepagesz=1G hugepages=1`",
         ),
         transparent_huge_pages(machine),
-        locked_memory(machine),
     ]
 }
 
@@ -49,19 +42,6 @@ fn transparent_huge_pages(machine: &Machine) -> Finding {
             "`echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`: what buffers use where huge pages run out",
         ),
         None => Finding::degraded(about, "unknown to this kernel", "take a kernel with CONFIG_TRANSPARENT_HUGEPAGE"),
-    }
-}
-
-fn locked_memory(machine: &Machine) -> Finding {
-    let about = "locked memory";
-    if has(machine, Capability::IpcLock) {
-        return Finding::ok(about, "unlimited (CAP_IPC_LOCK)");
-    }
-    let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
-    match limit {
-        RLIM_INFINITY => Finding::ok(about, "unlimited"),
-        LOCKED_BYTES.. => Finding::ok(about, format!("{} MB", limit >> 20)),
-        _ => Finding::degraded(about, format!("{} kB", limit >> 10), "`ulimit -l unlimited` before quiverd starts"),
     }
 }
 

@@ -16,21 +16,22 @@ use serde::Serialize;
 use finding::{Finding, Verdict};
 use machine::Machine;
 
+use crate::client::Session;
 use crate::show;
 
-/// Say what this machine offers to Quiver, and what to do about what is missing
+/// Check this machine for Quiver, and suggest remedies
 #[derive(Debug, clap::Args)]
 pub struct Doctor {
-    /// Print the findings as JSON
+    /// Print results as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Examines the machine. The exit status is 0 unless something is missing that quiverd cannot do without.
-pub fn run(doctor: &Doctor, socket: &Path) -> ExitCode {
-    let findings = examine(&Machine::this(), socket);
+pub fn run(doctor: &Doctor, session: &Session) -> ExitCode {
+    let findings = examine(&Machine::this(), &session.socket);
     let worst = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
-    if doctor.json {
+    if doctor.json || session.json {
         #[derive(Serialize)]
         struct Report<'a> {
             verdict: Verdict,

@@ -10,7 +10,10 @@ use quiver_netns::Rights;
 use super::finding::Finding;
 use super::machine::Machine;
 
-const AS_ROOT: &str = "run quiverd as root, or once `setcap cap_net_admin,cap_net_raw,cap_ipc_lock+ep` on its file";
+const AS_ROOT: &str = "run quiverd as root, or once `setcap cap_net_admin,cap_net_raw+ep` on its file";
+/// Remedy for a missing CAP_SYS_ADMIN, which interfaces in other namespaces need.
+const ELSEWHERE: &str = "for interfaces in other network namespaces: run quiverd as root, or once \
+    `setcap cap_net_admin,cap_net_raw,cap_sys_admin+ep` on its file";
 
 /// A capability by its bit number, capabilities(7).
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +22,8 @@ pub enum Capability {
     NetAdmin = 12,
     /// To send and receive raw frames.
     NetRaw = 13,
-    /// To lock memory without limit.
-    IpcLock = 14,
+    /// To enter other network namespaces.
+    SysAdmin = 21,
 }
 
 /// Whether this process has the capability.
@@ -37,6 +40,7 @@ pub fn examine(machine: &Machine) -> Vec<Finding> {
     vec![
         capability(machine, "CAP_NET_ADMIN", Capability::NetAdmin),
         capability(machine, "CAP_NET_RAW", Capability::NetRaw),
+        other_namespaces(machine),
         namespaces(quiver_netns::rights()),
         tap(has(machine, Capability::NetAdmin), tun),
         af_packet(),
@@ -47,6 +51,14 @@ fn capability(machine: &Machine, about: &'static str, capability: Capability) ->
     match has(machine, capability) {
         true => Finding::ok(about, "yes"),
         false => Finding::missing(about, "no", AS_ROOT),
+    }
+}
+
+fn other_namespaces(machine: &Machine) -> Finding {
+    let about = "CAP_SYS_ADMIN";
+    match has(machine, Capability::SysAdmin) {
+        true => Finding::ok(about, "yes"),
+        false => Finding::degraded(about, "no", ELSEWHERE),
     }
 }
 
@@ -103,6 +115,10 @@ mod tests {
         let (_folder, machine) = made_of(&[("proc/self/status", "Name:\tx\nCapPrm:\t0\nCapEff:\t0000000000001000\n")]);
         assert!(has(&machine, Capability::NetAdmin));
         assert!(!has(&machine, Capability::NetRaw));
+        // Most daemons need no other namespace.
+        assert_eq!(other_namespaces(&machine).verdict, Verdict::Degraded);
+        let (_folder, all) = made_of(&[("proc/self/status", "CapEff:\t0000000000203000\n")]);
+        assert_eq!(other_namespaces(&all).verdict, Verdict::Ok);
         let (_folder, machine) = made_of(&[]);
         assert_eq!(capability(&machine, "CAP_NET_RAW", Capability::NetRaw).verdict, Verdict::Missing);
     }

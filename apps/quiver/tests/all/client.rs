@@ -104,6 +104,55 @@ fn a_script_stops_at_the_first_refusal() {
 }
 
 #[test]
+fn a_command_that_finds_something_wrong_is_done_and_fails() {
+    let answer = |line: &str| match line.contains("ping") {
+        true => "{\"done\":{\"text\":\"100% packet loss\",\"failed\":true}}\n",
+        false => "{\"done\":{\"text\":\"yes\"}}\n",
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    daemon(&socket, answer);
+    let output = quiver(&socket, &["ping", "10.0.0.1"], "");
+    assert_eq!((output.status.code(), texts(&output)), (Some(1), ("100% packet loss\n".to_owned(), String::new())));
+    // It was not refused, so a script goes on.
+    std::fs::remove_file(&socket).unwrap();
+    daemon(&socket, answer);
+    let output = quiver(&socket, &["exec", "-"], "ping 10.0.0.1\nshow version\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(texts(&output), ("100% packet loss\nyes\n".to_owned(), String::new()));
+}
+
+#[test]
+fn differences_are_told_by_the_exit_status_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    let none: fn(&str) -> &'static str = |_| "{\"done\":{\"text\":\"\",\"json\":[]}}\n";
+    let some: fn(&str) -> &'static str = |_| "{\"done\":{\"text\":\"+ taps tap0\",\"json\":[{}]}}\n";
+    let refused: fn(&str) -> &'static str = |_| "{\"error\":{\"what\":\"no\"}}\n";
+    for (answer, status, asked) in [(none, 0, 0), (some, 0, 1), (refused, 1, 2)] {
+        for (what, file) in [(&["diff", "-"][..], "{}"), (&["diff"], ""), (&["diff", "--json", "--version", "3"], "")] {
+            for (option, expected) in [(None, status), (Some("--exit-code"), asked)] {
+                let _ = std::fs::remove_file(&socket);
+                daemon(&socket, answer);
+                let arguments: Vec<&str> = what.iter().copied().chain(option).collect();
+                let output = quiver(&socket, &arguments, file);
+                assert_eq!(output.status.code(), Some(expected), "{arguments:?}: {output:?}");
+            }
+        }
+    }
+    // What cannot be asked is no difference.
+    let gone = directory.path().join("gone");
+    let missing = gone.to_str().unwrap();
+    for (arguments, told) in
+        [(&["diff", "--exit-code"][..], "no quiverd serves"), (&["diff", "--exit-code", missing], "No such file")]
+    {
+        let output = quiver(&gone, arguments, "");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(texts(&output).1.contains(told), "{output:?}");
+    }
+}
+
+#[test]
 fn who_lost_its_place_while_idle_connects_again_and_says_it_again() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("s");

@@ -12,17 +12,23 @@ use serde_json::Value;
 
 const WAIT: Duration = Duration::from_secs(30);
 
-struct Daemon {
-    child: Child,
+/// A quiverd of a test's own.
+pub(crate) struct Daemon {
+    pub(crate) child: Child,
     folder: PathBuf,
 }
 
 impl Daemon {
-    fn start(folder: &Path) -> Daemon {
+    pub(crate) fn start(folder: &Path) -> Daemon {
+        Daemon::start_with(folder, &[])
+    }
+    /// The same with more options.
+    pub(crate) fn start_with(folder: &Path, options: &[&str]) -> Daemon {
         let quiverd = PathBuf::from(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd");
         let mut command = Command::new(quiverd);
         command
             .args(["--buffers", "1000"])
+            .args(options)
             .arg("--socket")
             .arg(folder.join("s"))
             .arg("--state")
@@ -33,6 +39,15 @@ impl Daemon {
         daemon
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+    /// Its command socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("s")
+    }
+
     /// Runs the program; whether it succeeded, and what it wrote.
     fn run(&self, arguments: &str) -> (bool, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
@@ -41,7 +56,7 @@ impl Daemon {
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
         (output.status.success(), out, error)
     }
-    fn accepted(&self, arguments: &str) -> String {
+    pub(crate) fn accepted(&self, arguments: &str) -> String {
         let (success, out, error) = self.run(arguments);
         assert!(success && error.is_empty(), "`quiver {arguments}`: {out}{error}");
         out
@@ -54,7 +69,7 @@ impl Daemon {
     fn json(&self, arguments: &str) -> Value {
         serde_json::from_str(&self.accepted(arguments)).expect("JSON")
     }
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         fs::write(self.folder.join(name), text).expect("a folder of the test's own");
     }
     /// The addresses that loop0 has.
@@ -64,7 +79,7 @@ impl Daemon {
     }
 
     /// Tells it to stop, as `systemctl stop` does, and waits for it.
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         let process = Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"));
         kill(process, Signal::SIGTERM).expect("it runs");
         wait("the daemon ends", || self.child.try_wait().expect("a child").is_some_and(|status| status.success()));
@@ -80,7 +95,14 @@ impl Drop for Daemon {
     }
 }
 
-fn wait(what: &str, mut holds: impl FnMut() -> bool) {
+/// A copy of the program in a folder that other users reach.
+pub(crate) fn program(folder: &Path) -> PathBuf {
+    let copy = folder.join("quiver");
+    fs::copy(env!("CARGO_BIN_EXE_quiver"), &copy).expect("a folder of the test's own");
+    copy
+}
+
+pub(crate) fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + WAIT;
     while !holds() {
         assert!(Instant::now() < end, "{what}: not within {WAIT:?}");
@@ -115,6 +137,19 @@ fn a_configuration_is_planned_applied_confirmed_saved_and_taken_back() {
     daemon.write("bad.yaml", "loopbacks:\n- {name: loop0, color: red}\n");
     assert!(daemon.refused("apply bad.yaml").contains("bad.yaml:2:"));
     assert_eq!(daemon.addresses(), ["10.0.0.1/24"]);
+
+    // A file without objects is most likely a mistake, and a part is added to what runs.
+    daemon.write("empty.yaml", "# loopbacks:\n");
+    assert!(daemon.refused("apply empty.yaml").contains("--allow-empty"));
+    daemon.write("part.yaml", "loopbacks: [{name: loop7}]\n");
+    assert_eq!(daemon.accepted("diff --merge part.yaml"), "+ loopbacks loop7\n");
+    daemon.accepted("apply --merge part.yaml");
+    assert_eq!(daemon.addresses(), ["10.0.0.1/24"]);
+    assert!(daemon.accepted("show interface").contains("loop7"));
+    daemon.accepted("rollback 1");
+    daemon.accepted("apply --allow-empty empty.yaml");
+    daemon.refused("show interface address loop0");
+    daemon.accepted("rollback 1");
 
     // Words may be abbreviated as long as they are unique; JSON is what the text says.
     assert_eq!(daemon.accepted("sh int addr loop0"), daemon.accepted("show interface address loop0"));
@@ -166,9 +201,45 @@ fn a_configuration_is_planned_applied_confirmed_saved_and_taken_back() {
     daemon.accepted("apply --confirm 1 three.yaml");
     wait("what nobody confirms is taken back", || daemon.addresses() == ["10.0.0.2/24"]);
 
-    // The next daemon starts with what was last.
+    // The next daemon starts with what was last, and its loopback has the address that it had: one of no other daemon.
+    let mac = |daemon: &Daemon| {
+        let shown = daemon.accepted("show hardware-interfaces loop0");
+        shown
+            .lines()
+            .find_map(|line| Some(line.trim().strip_prefix("Ethernet address ")?.to_owned()))
+            .expect("an address")
+    };
+    let before = mac(&daemon);
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let other = Daemon::start(elsewhere.path());
+    other.accepted("create loopback interface");
+    assert_ne!(mac(&other), before);
+    other.stop();
     daemon.stop();
     let daemon = Daemon::start(folder.path());
     wait("the configuration is back", || daemon.run("show interface address loop0").1.contains("10.0.0.2/24"));
+    assert_eq!(mac(&daemon), before);
+    daemon.stop();
+}
+
+#[test]
+fn a_ping_takes_time_and_fails_without_any_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let daemon = Daemon::start(folder.path());
+    daemon.write("one.yaml", &format!("{}routes: [{{prefix: 10.9.0.0/16, paths: [{{via: 10.0.0.9}}]}}]\n", site(1)));
+    daemon.accepted("apply one.yaml");
+    // Neither the order in which clocks began to count nor what control's is set ahead is part of it.
+    for line in ["show clock", "set clock adjust 100"] {
+        daemon.accepted(line);
+        let told = daemon.accepted("ping 10.0.0.1 repeat 5 interval 0.001 --json");
+        let times: Vec<f64> = told
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok()?.get("time-ms")?.as_f64())
+            .collect();
+        assert_eq!(times.len(), 5, "{told}");
+        assert!(times.iter().all(|time| (1e-6..10_000.0).contains(time)), "{line}: {times:?}");
+    }
+    let (success, out, error) = daemon.run("ping 10.9.0.1 repeat 1 interval 0.01");
+    assert!(!success && out.contains("100% packet loss") && error.is_empty(), "{out}{error}");
     daemon.stop();
 }

@@ -42,10 +42,10 @@ fn the_commands_lead_to_a_configuration_and_what_is_left_is_told() {
     let (out, error) = (text(&output.stdout), text(&output.stderr));
     assert_eq!((output.status.code(), error), (Some(2), ""), "{out}");
     for told in [
-        "#   quiverd --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --cli-listen /run/vpp/cli.sock --api-socket",
+        "#   quiverd --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --captures /tmp --cli-listen /run/vpp/cli.sock --api-socket",
         "--workers 1 --config FILE\n",
         "# Left out:\n#   startup.conf: line 4, column 1: dpdk: ",
-        "# Commands of ports.txt that were left out, and why:\n#   ports.txt:8: nat44 plugin enable\n#       'nat44' cannot stand",
+        "# Commands of ports.txt that were left out, and why:\n#   ports.txt:8: nat44 plugin enable\n#       Quiver has no NAT44 yet",
         "10.1.0.1/24",
         "10.9.0.0/16",
         "no-such-tap",

@@ -4,6 +4,8 @@ mod client;
 mod daemon;
 mod demo;
 mod doctor;
+mod health;
 mod import;
 mod lab;
+mod session;
 mod shell;

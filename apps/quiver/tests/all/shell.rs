@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 
 /// A daemon that completes `sh` to `show`, explains, answers, and counts for ever. It takes any number of clients.
 fn daemon(socket: &Path) {
@@ -33,8 +33,8 @@ fn daemon(socket: &Path) {
     });
 }
 
-struct Terminal {
-    shell: Child,
+pub(crate) struct Terminal {
+    pub(crate) shell: Child,
     keys: File,
     /// What the shell has written, as it comes.
     written: Receiver<Vec<u8>>,
@@ -43,15 +43,23 @@ struct Terminal {
 
 impl Terminal {
     fn start(directory: &Path) -> Terminal {
-        let socket = directory.join("s");
-        daemon(&socket);
-        let pty = openpty(None, None).unwrap();
+        daemon(&directory.join("s"));
+        Terminal::open(directory, &[])
+    }
+
+    /// A shell on a terminal of 12 lines, for the daemon that serves the directory's `s`.
+    pub(crate) fn open(directory: &Path, environment: &[(&str, &str)]) -> Terminal {
+        let size = Winsize { ws_row: 12, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).unwrap();
         let slave = || pty.slave.try_clone().unwrap();
         let shell = Command::new(env!("CARGO_BIN_EXE_quiver"))
             .arg("--socket")
-            .arg(&socket)
+            .arg(directory.join("s"))
+            .current_dir(directory)
             .env("XDG_STATE_HOME", directory)
             .env("TERM", "xterm")
+            .env("QUIVER_PAGER", "")
+            .envs(environment.iter().copied())
             .stdin(slave())
             .stdout(slave())
             .stderr(slave())
@@ -72,7 +80,7 @@ impl Terminal {
     }
 
     /// Waits until the shell has written `text`, and forgets what it wrote up to there.
-    fn expect(&mut self, text: &str) {
+    pub(crate) fn expect(&mut self, text: &str) {
         while !self.seen.contains(text) {
             match self.written.recv_timeout(Duration::from_secs(20)) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
@@ -83,8 +91,16 @@ impl Terminal {
         self.seen.drain(..end);
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+}
+
+impl Terminal {
+    /// Sends Ctrl-C's signal: without a controlling terminal the key makes none.
+    pub(crate) fn interrupt(&self) {
+        let shell = nix::unistd::Pid::from_raw(self.shell.id().cast_signed());
+        nix::sys::signal::kill(shell, nix::sys::signal::Signal::SIGINT).unwrap();
     }
 }
 
@@ -108,11 +124,9 @@ fn the_shell_completes_explains_runs_gives_up_and_remembers() {
     terminal.press("version\r");
     terminal.expect("answered");
     terminal.expect("quiver> ");
-    // Without a controlling terminal the key makes no signal, so the signal is sent.
     terminal.press("count\r");
     terminal.expect("counting");
-    let shell = nix::unistd::Pid::from_raw(terminal.shell.id().cast_signed());
-    nix::sys::signal::kill(shell, nix::sys::signal::Signal::SIGINT).unwrap();
+    terminal.interrupt();
     terminal.expect("quiver> ");
     terminal.press("again\r");
     terminal.expect("answered");

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use quiver_control::Control;
 use quiver_control::protocol::{self, REQUEST_LENGTH_MAX, Reason, Refusal, Response};
+use quiver_control::transaction::Source;
 use tokio::net::UnixStream;
 
-use super::line_of;
+use super::line::line_of;
 use crate::peer::Users;
 use crate::places::{Doing, Loss, Place};
 
+/// The way by which changes come.
+const SOURCE: Source = Source("command socket");
 /// A client that does not take its answer for this long is dropped.
 pub(super) const READER_PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that are read at a time.
@@ -69,9 +72,10 @@ impl Client {
     }
 
     /// Serves the client until it leaves, or has to go.
-    pub async fn serve(mut self, control: Control, users: Rc<Users>) {
+    pub async fn serve(mut self, control: Control, users: Rc<Users>, is_viewer: bool) {
         // What it changes, its user has changed.
-        let control = control.by(users.author_of(&self.stream).await);
+        let author = users.author_of(&self.stream).await;
+        let control = control.by(if is_viewer { author.as_viewer() } else { author }).through(SOURCE);
         loop {
             self.place.is(Doing::Idle);
             let request = tokio::select! {
@@ -83,7 +87,7 @@ impl Client {
                 Ok(Some(Ok(request))) => self.answer(&control, request).await,
                 Ok(Some(Err(refusal))) => {
                     let is_last = refusal.reason == Some(Reason::TooLong);
-                    let sent = self.send(&Response::Error(refusal)).await;
+                    let sent = self.send(Response::Error(refusal)).await;
                     if is_last { Err(io::ErrorKind::InvalidData.into()) } else { sent }
                 }
                 Ok(None) => return,
@@ -113,7 +117,7 @@ impl Client {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 Some(part) = answering.part() => {
-                    self.send(&part).await?;
+                    self.send(part).await?;
                     self.place.is(Doing::Asking);
                 }
                 // Only the client's end matters now; what it sends meanwhile is kept.
@@ -124,14 +128,24 @@ impl Client {
         };
         // The command may have ended with parts still to be taken.
         while let Some(part) = answering.part().await {
-            self.send(&part).await?;
+            self.send(part).await?;
         }
-        self.send(&end).await
+        self.send(end).await
     }
 
-    async fn send(&mut self, response: &Response) -> io::Result<()> {
-        let line = line_of(response);
-        let mut rest = line.as_slice();
+    /// Sends a response, which counts to what waits for clients until it is read.
+    async fn send(&mut self, response: Response) -> io::Result<()> {
+        let line = line_of(&response);
+        // It is in the line by now, and the reader may take its time.
+        drop(response);
+        let received = self.received.bytes.capacity();
+        self.place.holds(received + line.capacity());
+        let sent = self.write(&line).await;
+        self.place.holds(received);
+        sent
+    }
+
+    async fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             match self.stream.try_write(rest) {
                 Ok(written) => {

@@ -23,6 +23,11 @@ struct Echoes(u32);
 
 /// The same, with so many places for clients.
 fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce(PathBuf, Control) -> F) {
+    with_places(&Places::new(clients_max), test);
+}
+
+/// The same, with these places.
+fn with_places<F: Future<Output = ()>>(places: &Places, test: impl FnOnce(PathBuf, Control) -> F) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/er/cli.sock");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
@@ -38,7 +43,7 @@ fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce
         control.commands().add(Command::new("fail", "Panic.", fail));
         control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
         control.commands().add(Command::waiting("count [forever]", "Count.", count));
-        let server = Server::new(Socket::bind(&path, None, &Places::new(clients_max)).unwrap());
+        let server = Server::new(Socket::bind(&path, None, places).unwrap());
         tokio::select! {
             () = server.serve(&control) => {}
             () = test(path.clone(), control.clone()) => {}
@@ -235,6 +240,30 @@ fn who_does_not_read_makes_room_for_who_does() {
             deaf.push(client);
         }
         served_in_the_end(&path, &control, Duration::from_millis(500)).await;
+    });
+}
+
+/// Answers that clients have not read yet take memory of the daemon, so there is one limit for all clients together.
+#[test]
+fn answers_that_nobody_reads_have_their_limit_together() {
+    const MOST: usize = 8 << 20;
+    let places = Places::with_bytes(64, MOST);
+    with_places(&places, async |path, control| {
+        let mut deaf = Vec::new();
+        for _ in 0..32 {
+            let mut client = TestClient::connect(&path).await;
+            client.send("{\"command\":{\"line\":\"big\"}}\n").await;
+            deaf.push(client);
+        }
+        control.sleep(Duration::from_millis(100)).await;
+        assert!((MOST / 2..=MOST).contains(&places.bytes()), "{} bytes wait", places.bytes());
+        assert_eq!(TestClient::connect(&path).await.ask("repeat a").await, ECHOED);
+        let mut whole = 0;
+        for mut client in deaf {
+            whole += usize::from(client.line().await.ends_with('}'));
+        }
+        assert!((1..=MOST >> 20).contains(&whole), "{whole} of 32 answers of a megabyte");
+        assert_eq!(places.bytes(), 0, "nothing waits any more");
     });
 }
 

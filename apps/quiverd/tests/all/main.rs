@@ -3,9 +3,11 @@
 #[path = "../quiverd/mod.rs"]
 mod quiverd;
 
+mod audit;
 mod crash;
 mod log;
 mod punt;
 mod rust;
+mod service;
 mod startup;
 mod vppctl;

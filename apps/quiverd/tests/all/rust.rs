@@ -1,7 +1,7 @@
 //! A client in Rust (`clients/rust`), with a quiverd that knows nothing of it.
 
 #[path = "../../../../clients/rust/examples/interfaces.rs"]
-mod interfaces;
+pub mod interfaces;
 
 use crate::quiverd::Daemon;
 use quiver_client::{Client, ClientError};

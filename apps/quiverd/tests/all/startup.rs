@@ -74,6 +74,25 @@ fn a_startup_conf_leads_to_the_background_and_its_script_goes_on_after_a_refusal
     }
 }
 
+/// Without root there is no /run/quiver, and two daemons of root's must not meet there.
+#[test]
+fn everything_without_a_path_of_its_own_is_in_the_runtime_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut command = quiverd::command();
+    command.arg("--runtime-dir").arg(folder.path()).args(["--no-state", "--buffers", "1000"]);
+    let daemon = Daemon::start(command.stderr(Stdio::null()), at("quiver.sock"));
+    for name in ["api.sock", "stats.sock"] {
+        assert!(at(name).exists(), "{name}");
+    }
+    daemon.run("create interface memif id 0 master").unwrap();
+    assert!(at("memif.sock").exists());
+    let told = daemon.run("api trace save x").unwrap().to_string();
+    assert!(told.contains(&at("captures/x").display().to_string()), "{told}");
+    assert!(at("captures/x").exists());
+    daemon.stop();
+}
+
 #[test]
 fn what_fails_before_it_serves_fails_the_command_though_it_goes_to_the_background() {
     let folder = tempfile::tempdir().unwrap();

@@ -89,7 +89,12 @@ impl Client {
 
 /// `vppctl COMMAND`.
 fn vppctl(daemon: &Daemon, command: &str) -> String {
-    let mut client = Client::connect(&daemon.socket, "vppctl");
+    run(&daemon.socket, command)
+}
+
+/// The same at the socket of any daemon.
+pub fn run(socket: &Path, command: &str) -> String {
+    let mut client = Client::connect(socket, "vppctl");
     client.send(format!("{command}\n\0").as_bytes());
     let mut said = client.until(|seen| seen.contains(&0), "the answer");
     client.send(b"quit\n");

@@ -13,6 +13,7 @@ mod python;
 #[path = "../quiverd/mod.rs"]
 mod quiverd;
 mod realtime;
+mod rights;
 
 use std::process::ExitCode;
 
@@ -32,5 +33,6 @@ fn main() -> ExitCode {
         prometheus::trials(),
         python::trials(&arguments),
         realtime::trials(),
+        rights::trials(),
     ])
 }

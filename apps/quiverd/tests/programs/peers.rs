@@ -5,6 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::quiverd::{self, Daemon};
@@ -77,7 +78,10 @@ fn group_gets_in() -> Result<(), Failed> {
         );
         fs::write(at("startup.conf"), conf)?;
         let mut command = quiverd::command();
-        let _daemon = Daemon::start(command.arg("-c").arg(at("startup.conf")).stderr(Stdio::null()), at("quiver.sock"));
+        let _daemon = Daemon::start(
+            command.arg("-c").arg(at("startup.conf")).args(["--viewers", &MEMBERS.to_string()]).stderr(Stdio::null()),
+            at("quiver.sock"),
+        );
 
         let ping = || Client::connect(at("api.sock"), "foreigner").and_then(|mut client| client.request(&ControlPing));
         for groups in [&[FOREIGN, MEMBERS][..], &[MEMBERS]] {
@@ -93,6 +97,31 @@ fn group_gets_in() -> Result<(), Failed> {
             let refused = as_foreigner(&[FOREIGN], connect)?.map_err(|error| error.kind());
             assert_eq!(refused, Err(io::ErrorKind::PermissionDenied), "{section}: {name}");
         }
+        // Whatever file a member names, quiverd opens it with its own rights, so it opens only some.
+        fs::write(at("hidden"), "root:secret")?;
+        fs::set_permissions(at("hidden"), Permissions::from_mode(0o600))?;
+        fs::write(at("script"), "echo heard")?;
+        fs::set_permissions(at("script"), Permissions::from_mode(0o644))?;
+        let said = |socket: &Path, line: &str| {
+            let request = serde_json::json!({"command": {"line": line}});
+            as_foreigner(&[FOREIGN, MEMBERS], || quiverd::ask(socket, &request).to_string())
+        };
+        let member = |line: &str| said(&at("quiver.sock"), line);
+        for command in ["exec", "pcap trace rx file", "create memif socket id 3 filename /tmp/../", "load plugin"] {
+            let answer = member(&format!("{command}{}{path}/hidden", if command.ends_with('/') { "" } else { " " }))?;
+            assert!(answer.contains("error") && !answer.contains("root:secret"), "{command}: {answer}");
+        }
+        assert!(member("pcap trace rx file /var/new.pcap")?.contains("is out of reach for clients"));
+        // A name alone is one in the folder of captures.
+        for command in ["pcap trace rx file members.pcap", "pcap trace off"] {
+            assert!(member(command)?.contains("done"), "{command}");
+        }
+        assert!(member(&format!("exec {path}/script"))?.contains("heard"));
+        let viewer = at("viewer.sock");
+        assert!(said(&viewer, "show version")?.contains("done"));
+        assert!(
+            said(&viewer, "create loopback interface")?.contains("viewers may run commands that begin with `show`")
+        );
         // Its clients send packets, and what the kernel asks of them first is the same.
         let refused = as_foreigner(&[FOREIGN], || UnixStream::connect(at("stats.sock")).map(|_| ()))?;
         assert_eq!(refused.map_err(|error| error.kind()), Err(io::ErrorKind::PermissionDenied), "{section}");

@@ -113,7 +113,7 @@ fn profiles() {
     );
     let (dscp_mark, ttl_guard, trial) = (built::dscp_mark(), built::ttl_guard("cc"), built::trial());
     let daemon = Host::with(&[&other_version, &dscp_mark, &ttl_guard, &trial]);
-    let sentence = "it was built for version 7 of the plugin contract, and this daemon has version 4";
+    let sentence = "it was built for version 7 of the plugin contract, and this daemon has version 5";
     assert!(daemon.log().contains(sentence), "{}", daemon.log());
 
     daemon.run(ROUTER);

@@ -45,6 +45,26 @@ fn scraped() -> Result<(), Failed> {
     wait("Prometheus has counted the packets", || sent("pg1") == Some(PACKETS));
     wait("Prometheus has counted nothing of what pg0 received", || sent("pg0") == Some(0));
     wait("Prometheus knows that it is there", || prometheus.ask("up") == Some(1));
+    // Prometheus understands what the dashboard asks, and knows the states of interfaces.
+    let dashboard: Value = serde_json::from_str(include_str!("../../dashboards/quiver.json"))?;
+    let panels = dashboard["panels"].as_array().ok_or("the dashboard has no panels")?;
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array()).flatten();
+    let queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();
+    assert!(queries.len() > 20, "{queries:?}");
+    for query in queries {
+        let query = query.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$interface", ".*");
+        // Only what is lost, or timed, may have no answer.
+        let may_be_empty = query.starts_with("topk");
+        let answer = || prometheus.answer(&query).unwrap_or_default();
+        wait(&format!("Prometheus understands {query}"), || answer()["status"] == "success");
+        let has_rows = || answer()["data"]["result"].as_array().is_some_and(|rows| !rows.is_empty());
+        wait(&format!("Prometheus has an answer to {query}"), || may_be_empty || has_rows());
+    }
+    for (query, expected) in
+        [("admin_up{interface=\"pg1\"}", 1), ("admin_up{interface=\"local0\"}", 0), ("link_up{interface=\"pg1\"}", 1)]
+    {
+        assert_eq!(prometheus.ask(&format!("quiver_interface_{query}")), Some(expected), "{query}");
+    }
     // What is gone is told from what does not change any more.
     daemon.stop();
     wait("Prometheus knows that it is gone", || prometheus.ask("up") == Some(0));
@@ -77,11 +97,14 @@ impl Prometheus {
     }
     /// The one value that a query has now, if it has one.
     fn ask(&self, query: &str) -> Option<u64> {
+        self.answer(query)?["data"]["result"][0]["value"][1].as_str()?.parse().ok()
+    }
+    /// The answer of Prometheus to a query, if there is one.
+    fn answer(&self, query: &str) -> Option<Value> {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--max-time", "20", "--data-urlencode", &format!("query={query}")]);
         let answer = curl.arg(format!("http://{}/api/v1/query", self.address)).output().ok()?;
-        let answer: Value = serde_json::from_slice(&answer.stdout).ok()?;
-        answer["data"]["result"][0]["value"][1].as_str()?.parse().ok()
+        serde_json::from_slice(&answer.stdout).ok()
     }
 }
 

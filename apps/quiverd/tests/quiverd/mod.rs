@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use quiver_control::cli::Reply;
 use serde_json::{Value, json};
 
 /// How long anything may take.
@@ -42,13 +43,28 @@ pub fn said(log: &Path, words: &str) -> String {
     said
 }
 
-/// What the daemon at a socket answers a request.
+/// Asks the daemon at a socket. Parts of one answer are put together.
 pub fn ask(socket: &Path, request: &Value) -> Value {
     let stream = UnixStream::connect(socket).expect("it serves");
     writeln!(&stream, "{request}").expect("it reads");
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).expect("it answers");
-    serde_json::from_str(&answer).expect("it answers in JSON")
+    let (mut stream, mut begun) = (BufReader::new(stream), Reply::default());
+    loop {
+        let mut answer = String::new();
+        stream.read_line(&mut answer).expect("it answers");
+        let mut answer: Value = serde_json::from_str(&answer).expect("it answers in JSON");
+        let Some((kind, part)) = ["part", "done"].iter().find_map(|kind| Some((*kind, answer.get_mut(*kind)?.take())))
+        else {
+            return answer;
+        };
+        let text = part["text"].as_str().unwrap_or_default().to_owned();
+        let failed = part["failed"].as_bool().unwrap_or_default();
+        let more = part["more"].as_bool().unwrap_or_default();
+        begun.append(Reply { text, json: part["json"].clone(), failed, more });
+        if !begun.more {
+            let Reply { text, json, failed, .. } = begun;
+            return json!({kind: {"text": text, "json": json, "failed": failed}});
+        }
+    }
 }
 
 /// A daemon, killed when dropped.

@@ -32,7 +32,7 @@ pub enum AddressError {
     Option(String),
 }
 
-/// What the system's addresses hold (unix(7)).
+/// Longest path or abstract name in a socket address (unix(7)), in bytes.
 const NAME_MAX: usize = 107;
 
 impl FromStr for Address {

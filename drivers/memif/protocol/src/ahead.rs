@@ -4,8 +4,8 @@ use crate::places::Buffers;
 use crate::region::{GROUP, LINE, View};
 use crate::ring::{Cell, Ring};
 
-/// So many lines of a packet are brought near, or claimed, ahead at most: of longer ones the processor sees itself that one
-/// follows the other.
+/// Largest number of lines of a packet that are prefetched or claimed ahead. In longer packets the processor's own
+/// prefetcher sees the sequence.
 const LINES_AHEAD: usize = 4;
 
 /// Shows where packets begin, and where their lines behind that begin, of so many in all: up to [`LINES_AHEAD`].

@@ -25,7 +25,7 @@ impl Cell {
     }
 }
 
-/// Of the four words of eight cells the first three: a column for each.
+/// The first three of the four words of eight cells, a column for each.
 ///
 /// PERF: by whole registers, where atomics are loaded one by one.
 #[inline(always)]
@@ -135,7 +135,7 @@ impl Cells {
         // whoever else writes to them, does it by atomics or as another process.
         unsafe { std::slice::from_raw_parts(self.head.add(128).cast(), 1 << self.log2) }
     }
-    /// One of them; the index wraps around.
+    /// The cell at an index, which wraps around.
     #[inline(always)]
     pub fn cell(&self, index: u16) -> &Cell {
         let index = usize::from(index) & ((1 << self.log2) - 1);

@@ -17,7 +17,7 @@ use crate::message::{LENGTH, Message, MessageError};
 /// Files of one message that are looked at; the protocol sends one.
 const FILES: usize = 4;
 
-/// Who is at the other end, as the system says.
+/// Process and user at the other end, as the system reports them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credentials {
     /// Its process; 0 if it is in another namespace of processes.
@@ -40,7 +40,7 @@ pub enum ChannelError {
     /// The system.
     #[error("the system refused to {0}: {1}")]
     System(&'static str, Errno),
-    /// Somebody listens there.
+    /// Another process listens on the path.
     #[error("another process listens on {0}")]
     InUse(PathBuf),
     /// Something other than a socket is there.
@@ -112,7 +112,7 @@ impl Drop for Listener {
     }
 }
 
-/// Removes a socket on which nobody listens any more.
+/// Removes a socket file without a listener.
 fn remove_dead(path: &Path, name: &SocketAddrUnix) -> Result<(), ChannelError> {
     use std::os::unix::fs::FileTypeExt;
     let kind = match std::fs::symlink_metadata(path) {
@@ -156,7 +156,7 @@ impl Channel {
         let (one, other) = pair.map_err(system("open two sockets"))?;
         Ok((Channel { socket: one }, Channel { socket: other }))
     }
-    /// Who is at the other end.
+    /// Credentials of the peer.
     pub fn credentials(&self) -> Option<Credentials> {
         let peer = nix::sys::socket::getsockopt(&self.socket, nix::sys::socket::sockopt::PeerCredentials).ok()?;
         Some(Credentials { pid: peer.pid(), uid: peer.uid(), gid: peer.gid() })

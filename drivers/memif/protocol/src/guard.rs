@@ -1,4 +1,4 @@
-//! What keeps a peer that truncates its memory from killing us.
+//! Keeps this process alive when a peer truncates shared memory.
 //!
 //! A page of a file that is no longer so long raises SIGBUS when it is touched. Memory with the shrink seal cannot be
 //! truncated, and most peers seal it; for the rest, and for huge pages, which may run out, the signal is answered: the
@@ -34,7 +34,7 @@ const FREE: Place = Place {
 };
 static TABLE: [Place; PLACES] = [FREE; PLACES];
 
-/// What the signal did before.
+/// The signal's action before ours.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A mapping under guard, until this is dropped.
@@ -118,7 +118,7 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     pass_on(signal, info, context);
 }
 
-/// What would have happened without us.
+/// Does what the previous action would have done.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(before) = BEFORE.get() else { return };
     let (handler, flags) = (before.sa_sigaction, before.sa_flags);

@@ -33,25 +33,25 @@ pub struct Storage {
 /// The other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// What the program calls itself.
+    /// Name of the program.
     pub name: String,
-    /// What it calls the interface.
+    /// The program's name of the interface.
     pub interface: String,
     /// Its process and user, where the system tells.
     pub credentials: Option<Credentials>,
 }
 
-/// What came of a handshake.
+/// Result of a finished handshake.
 pub struct Established {
     /// The rings of both directions.
     pub link: Link<Arc<OwnedFd>>,
-    /// Of a slave with buffers of its own: where they lie.
+    /// Memory layout of a slave with buffers of its own.
     pub layout: Option<Layout>,
-    /// Who is at the other end.
+    /// The peer.
     pub peer: Peer,
 }
 
-/// What came of a look at the channel.
+/// Result of reading the channel.
 pub enum Progress {
     /// The peer has said nothing.
     Quiet,
@@ -70,7 +70,7 @@ enum Side {
 pub struct Handshake {
     channel: Channel,
     side: Side,
-    /// What the other end calls itself, as far as it has said so.
+    /// The peer's name, once it has told one.
     peer: String,
 }
 
@@ -86,7 +86,7 @@ impl Handshake {
         let side = Side::Slave { slave: Slave::new(request), storage, memory: None };
         Handshake { channel, side, peer: String::new() }
     }
-    /// Of a master: whether the slave has not said yet which interface it wants.
+    /// Whether a master still waits for the slave's init message.
     pub fn awaits_init(&self) -> bool {
         matches!(&self.side, Side::Master(master) if master.awaits_init())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::event::EventfdFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// What is done with eventfds; the protocol passes them on as plain files.
+/// Operations on eventfds; the protocol passes them on as plain files.
 pub struct Interrupt;
 
 impl Interrupt {
@@ -15,7 +15,7 @@ impl Interrupt {
     pub fn make() -> Result<Arc<OwnedFd>, Errno> {
         rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map(Arc::new)
     }
-    /// Whether a peer's file is an eventfd: a pipe or a file would not wake, or make whoever writes to it wait.
+    /// Whether a peer's file is an eventfd: a pipe or a file would not wake the receiver, or would block a writer.
     pub fn is_one(file: impl AsFd) -> bool {
         let file = file.as_fd();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -50,7 +50,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// For what was agreed on, with buffers of so many bytes; None where the buffers are elsewhere.
+    /// Lays out the agreed rings, with buffers of `buffer` bytes; None if the buffers are in another region.
     pub fn new(agreed: &Agreed, buffer: Option<u32>) -> Result<Layout, LayoutError> {
         if let Some(buffer) = buffer.filter(|buffer| !(64..=BUFFER_MAX).contains(buffer)) {
             return Err(LayoutError::Buffer(buffer));
@@ -76,7 +76,7 @@ impl Layout {
     fn rings(&self) -> usize {
         self.s2m_rings + self.m2s_rings
     }
-    /// From one ring to the next: whole lines, so that two rings share none.
+    /// Bytes from one ring to the next: whole lines, so that two rings share none.
     fn ring_stride(&self) -> usize {
         ring_bytes(self.log2_ring_size).next_multiple_of(128)
     }
@@ -105,7 +105,7 @@ impl Layout {
 
 /// A slave's memory, ready to be offered.
 pub struct SlaveMemory {
-    /// What to tell the master.
+    /// The offer to send to the master.
     pub offer: Offer<Arc<OwnedFd>>,
     /// The same, for our own use.
     pub link: Link<Arc<OwnedFd>>,

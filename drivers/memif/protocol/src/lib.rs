@@ -1,5 +1,5 @@
-//! memif 2.0, the shared-memory packet interface of FD.io: what two processes say on its control channel, and the memory
-//! that they share. No engine inside: drivers, embedding clients and simulations use the same pieces.
+//! memif 2.0, the shared-memory packet interface of FD.io: the messages of its control channel, and the shared memory.
+//! No engine inside: drivers, embedding clients and simulations use the same pieces.
 //!
 //! - [`message`]: the control messages, 128 bytes each.
 //! - [`master`], [`slave`]: what either role does with them, as values without I/O; [`link`] is what they agree on.

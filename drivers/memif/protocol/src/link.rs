@@ -1,4 +1,4 @@
-//! What a handshake agrees on, and the mapped memory and rings that come of it.
+//! Result of a handshake: the mapped memory and its rings.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct RingOffer<F> {
     pub offset: u32,
     /// Its descriptors, as a power of two.
     pub log2_size: u8,
-    /// What is written to wake the receiver.
+    /// The eventfd that wakes the receiver when it is written to.
     pub interrupt: F,
 }
 
@@ -73,7 +73,7 @@ pub fn ring_bytes(log2_size: u8) -> usize {
     HEAD_LENGTH + (16 << log2_size)
 }
 
-/// Why what was agreed on cannot be used.
+/// Why an agreed link cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// A region cannot be mapped.
@@ -81,7 +81,7 @@ pub enum LinkError {
     Region {
         /// Its number.
         index: usize,
-        /// Why.
+        /// The error.
         source: RegionError,
     },
     /// A ring does not begin with the number that all rings begin with.
@@ -92,7 +92,7 @@ pub enum LinkError {
         /// Its number.
         index: usize,
     },
-    /// A file that could stop whoever writes to it.
+    /// A file that could block a writer.
     #[error("a ring's file is no eventfd")]
     Interrupt,
 }
@@ -110,7 +110,7 @@ pub struct Queue<F> {
 pub struct Link<F> {
     /// Which end we are.
     pub role: Role,
-    /// What passes.
+    /// The mode of the interface: Ethernet, IP or punt.
     pub mode: Mode,
     /// The mapped regions.
     pub regions: Arc<Regions>,

@@ -7,11 +7,11 @@ use crate::{LOG2_RING_SIZE_MAX, REGIONS_MAX, RINGS_MAX, Refusal, VERSION};
 /// On which terms a slave may have an interface.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// What the interface carries.
+    /// The mode of the interface: Ethernet, IP or punt.
     pub mode: Mode,
-    /// What the slave must know; [`Secret::NONE`] lets everybody in.
+    /// The secret that the slave must send; [`Secret::NONE`] admits every slave.
     pub secret: Secret,
-    /// What our interface is called, for the slave to show.
+    /// Name of our interface, which the slave shows.
     pub interface: String,
 }
 
@@ -28,16 +28,16 @@ enum State {
     Closed,
 }
 
-/// What the user of a [`Master`] has to do.
+/// The next action of a [`Master`]'s user.
 #[derive(Debug, PartialEq)]
 pub enum Step<F> {
     /// Send this.
     Send(Message),
-    /// Map what is offered, then call [`Master::connected`] and send what it returns, or [`Master::refuse`].
+    /// Map the offer, then call [`Master::connected`] and send its result, or [`Master::refuse`].
     Map {
         /// The slave's offer.
         offer: Offer<F>,
-        /// What the interface carries.
+        /// The mode of the interface.
         mode: Mode,
         /// The name of the slave's interface.
         interface: Text<32>,
@@ -48,7 +48,7 @@ pub enum Step<F> {
 pub struct Master<F> {
     state: State,
     offer: Offer<F>,
-    /// What our interface is called.
+    /// Name of our interface.
     interface: Text<32>,
 }
 
@@ -105,7 +105,8 @@ impl<F> Master<F> {
             (_, message) => Err(Refusal::Unexpected(message.name())),
         }
     }
-    /// What was offered is mapped, and packets may pass: what to send. None unless [`Step::Map`] came before.
+    /// Returns the message to send once the offered memory is mapped and packets may pass. None unless [`Step::Map`]
+    /// came before.
     pub fn connected(&mut self) -> Option<Message> {
         matches!(self.state, State::Mapping(_)).then(|| {
             self.state = State::Connected;
@@ -116,7 +117,7 @@ impl<F> Master<F> {
     pub fn is_connected(&self) -> bool {
         self.state == State::Connected
     }
-    /// The end: what to send before closing.
+    /// The last message before closing.
     pub fn refuse(&mut self, refusal: &Refusal) -> Message {
         self.state = State::Closed;
         Message::disconnect(&refusal.to_string())
@@ -155,7 +156,7 @@ mod tests {
     fn region(index: u16) -> Message {
         Message::AddRegion(AddRegion { index: index.into(), size: 4096.into() })
     }
-    /// What a master answers to these messages, each with a file.
+    /// The master's answers to these messages, each of which comes with a file.
     fn talk(messages: &[Message]) -> Result<Step<()>, Refusal> {
         let (mut master, _) = Master::new("quiver");
         let mut last = Ok(Step::Send(Message::Ack));

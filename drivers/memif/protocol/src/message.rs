@@ -15,7 +15,7 @@ pub const LENGTH: usize = 128;
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {
-    /// As much of `text` as fits in front of a zero.
+    /// Copies as much of `text` as fits in front of a zero.
     pub fn new(text: &str) -> Text<N> {
         let mut fits = text.len().min(N - 1);
         while !text.is_char_boundary(fits) {
@@ -42,7 +42,7 @@ impl<const N: usize> fmt::Debug for Text<N> {
     }
 }
 
-/// What a slave proves its right by.
+/// The secret by which a slave is admitted.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(transparent)]
 pub struct Secret([u8; Secret::LENGTH]);
@@ -89,7 +89,7 @@ impl PartialEq for Secret {
     }
 }
 
-/// What an interface carries.
+/// The mode of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Ethernet frames.
@@ -121,7 +121,7 @@ impl Mode {
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Hello {
-    /// Who it is.
+    /// Name of the master.
     pub name: Text<32>,
     /// The oldest version spoken.
     pub min_version: U16,
@@ -146,9 +146,9 @@ pub struct Init {
     /// The interface's number on this socket.
     pub id: U32,
     mode: u8,
-    /// What proves that it may.
+    /// The slave's secret.
     pub secret: Secret,
-    /// Who the slave is.
+    /// Name of the slave.
     pub name: Text<32>,
 }
 impl Init {
@@ -156,7 +156,7 @@ impl Init {
     pub fn new(id: u32, mode: Mode, secret: Secret, name: &str) -> Init {
         Init { version: VERSION.into(), id: id.into(), mode: mode.to_wire(), secret, name: Text::new(name) }
     }
-    /// What the interface carries; None for what no version knows.
+    /// The mode of the interface; None if no version of the protocol defines it.
     pub fn mode(&self) -> Option<Mode> {
         Mode::from_wire(self.mode)
     }
@@ -212,7 +212,7 @@ impl AddRing {
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Disconnect {
-    /// A number that nobody uses.
+    /// A code without a meaning; peers ignore it.
     pub code: U32,
     /// For people.
     pub reason: Text<96>,
@@ -292,7 +292,7 @@ impl Message {
         bytes[2..2 + fields.len()].copy_from_slice(fields);
         bytes
     }
-    /// What the protocol calls it.
+    /// Name of the message in the protocol.
     pub fn name(&self) -> &'static str {
         match self {
             Message::Ack => "ACK",

@@ -28,7 +28,7 @@ impl Place {
 pub struct Places {
     region: u16,
     length: u32,
-    /// As many as the ring has descriptors, or none.
+    /// Offsets of all descriptors of the ring, or none.
     offsets: Box<[u32]>,
 }
 
@@ -41,7 +41,7 @@ impl Places {
     pub fn none() -> Places {
         Places { region: 0, length: 0, offsets: Box::default() }
     }
-    /// Those from a place of the ring on.
+    /// Offsets from a place of the ring on.
     #[inline(always)]
     pub(crate) fn known(&self, slot: usize) -> Known<'_> {
         let Places { region, length, offsets } = self;
@@ -81,9 +81,9 @@ pub(crate) trait Buffers: Copy {
     fn offset(self, i: usize, cell: &Cell) -> u32;
     /// The same of eight, from `first` on.
     fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
-    /// One to write to; its length is the room that it has.
+    /// The buffer to write to; its length is the room in it.
     fn room(self, i: usize, cell: &Cell) -> Place;
-    /// What the peer says of the packet in it. One that is none has no length.
+    /// The peer's description of the packet in it. An invalid one has length 0.
     fn packet(self, i: usize, cell: &Cell) -> Descriptor;
     /// The same of eight, from `first` on. None if one goes on in the next buffer, or lies in another region than this.
     fn packets(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight>;

@@ -154,8 +154,8 @@ impl Receiver {
     pub fn slot(&self, index: usize) -> usize {
         self.ring.slot(self.next.wrapping_add(index as u16))
     }
-    /// Of a slave: where the next buffer begins that is posted in this place of the ring. The one before is the caller's from
-    /// now on.
+    /// Replaces the buffer of a ring entry by the one that begins at `offset`. For slaves. The caller owns the former
+    /// buffer from now on.
     pub fn replace(&mut self, slot: usize, offset: u32) {
         if let Kind::Slave { places, .. } = &mut self.kind {
             places.set_offset(slot, offset);
@@ -191,7 +191,7 @@ impl Receiver {
     }
 }
 
-/// What the peer has put into a place of the ring.
+/// The fragment that the peer put into a ring entry.
 #[inline(always)]
 fn fragment(ring: &Ring, kind: &Kind, index: u16) -> Fragment {
     let described = ring.descriptor(index);

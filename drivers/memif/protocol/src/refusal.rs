@@ -44,7 +44,7 @@ pub enum Refusal {
     /// Bytes that are no message.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// What was agreed on cannot be mapped, or the rings are not initialised.
+    /// The agreed memory cannot be mapped, or the rings are not initialized.
     #[error("{0}")]
     Memory(String),
     /// The peer said so, and needs not be told.

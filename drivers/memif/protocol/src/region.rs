@@ -17,7 +17,7 @@ use crate::guard::Guarded;
 mod copy;
 mod group;
 
-pub use copy::fence_streams;
+pub use copy::{LINE, fence_streams};
 pub(crate) use copy::{claim_line, stream_line};
 use copy::{copy, copy_line};
 pub(crate) use group::most;
@@ -25,11 +25,9 @@ pub use group::{Destinations, GROUP, Sources};
 
 /// Bytes of a region at most: what a descriptor's offset and length can reach.
 const SIZE_MAX: u64 = 1 << 33;
-/// File systems whose files are memory: tmpfs, hugetlbfs and ramfs (linux/magic.h). A page of another one is there when whoever
-/// serves it says so, which may be the peer (FUSE), and a worker that reads from it would wait.
+/// File systems whose files are memory: tmpfs, hugetlbfs and ramfs (linux/magic.h). A page of another file system comes
+/// when its server delivers it, which may be the peer (FUSE), and a worker that reads from it would wait.
 const MEMORY: [u32; 3] = [0x0102_1994, 0x9584_58f6, 0x8584_58f6];
-/// Bytes of a cache line.
-pub const LINE: usize = 64;
 
 /// Why memory cannot be shared.
 #[derive(Debug, thiserror::Error)]
@@ -40,15 +38,15 @@ pub enum RegionError {
     /// The file is shorter than was said.
     #[error("{told} bytes were told, but the file has {has}")]
     Short {
-        /// What the message says.
+        /// Size by the message, in bytes.
         told: u64,
-        /// What the file has.
+        /// Size of the file, in bytes.
         has: u64,
     },
     /// Memory that can be truncated, and no place to guard it.
     #[error("the memory can be truncated: seal it against shrinking")]
     Unguarded,
-    /// A file whose bytes may take as long to come as somebody likes.
+    /// A file whose bytes may be delayed for any time.
     #[error(
         "it is no memory, but a file on a file system (of type {0:#x}): share a memfd, or a file in /dev/shm or hugetlbfs"
     )]
@@ -300,11 +298,11 @@ fn is_long_enough(file: BorrowedFd<'_>, bytes: u64) -> bool {
 pub struct Regions(Vec<Region>);
 
 impl Regions {
-    /// These, in order.
+    /// Numbers the regions by their order.
     pub fn new(regions: Vec<Region>) -> Regions {
         Regions(regions)
     }
-    /// One of them.
+    /// The region of this index.
     #[inline(always)]
     pub fn get(&self, index: u16) -> Option<View<'_>> {
         self.0.get(usize::from(index)).map(Region::view)

@@ -9,7 +9,7 @@ use crate::region::{GROUP, LINE, Regions};
 
 /// Bytes in front of a ring's descriptors.
 pub const HEAD_LENGTH: usize = 128;
-/// What every ring begins with.
+/// The cookie at the start of every ring.
 const COOKIE: u32 = 0x03E3_1F20;
 /// In a ring's flags: its receiver wants not to be woken.
 const MASK_INTERRUPT: u16 = 1;
@@ -20,7 +20,7 @@ pub enum Broken {
     /// Its index is further away than the ring is long.
     #[error("the peer's index is {distance} descriptors away from ours in a ring of {size}")]
     Distance {
-        /// From ours to the peer's.
+        /// Distance from our index to the peer's.
         distance: u16,
         /// Descriptors in the ring.
         size: u16,
@@ -76,7 +76,7 @@ impl Descriptor {
             half.store(word, Ordering::Relaxed);
         }
     }
-    /// As it lies in a ring.
+    /// The descriptor as the words of a ring entry.
     #[inline(always)]
     fn words(self) -> [u64; 2] {
         let Descriptor { has_next, region, length, offset } = self;

@@ -7,16 +7,16 @@ use crate::link::Offer;
 use crate::message::{AddRegion, AddRing, Hello, Init, Message, Mode, Secret, Text};
 use crate::{LOG2_RING_SIZE_MAX, RINGS_MAX, Refusal, VERSION};
 
-/// What a slave asks for.
+/// A slave's request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The interface's number on the socket.
     pub id: u32,
-    /// What it carries.
+    /// The mode of the interface.
     pub mode: Mode,
-    /// What the master may want to hear.
+    /// The secret that the master may require.
     pub secret: Secret,
-    /// Who we are.
+    /// Our name.
     pub name: String,
     /// The name of our interface.
     pub interface: String,
@@ -28,7 +28,7 @@ pub struct Request {
     pub log2_ring_size: u8,
 }
 
-/// What master and slave can do both.
+/// The parameters that both master and slave support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
     /// Rings from us to the master.
@@ -39,7 +39,7 @@ pub struct Agreed {
     pub log2_ring_size: u8,
     /// The highest index of a region.
     pub max_region: u16,
-    /// Who the master is.
+    /// Name of the master.
     pub master: Text<32>,
 }
 
@@ -57,14 +57,14 @@ enum State {
     Closed,
 }
 
-/// What the user of a [`Slave`] has to do.
+/// The next action of a [`Slave`]'s user.
 #[derive(Debug, PartialEq)]
 pub enum Step<F> {
     /// Nothing.
     Wait,
     /// Send this, with the file.
     Send(Message, Option<F>),
-    /// Make memory and rings, call [`Slave::offer`], and send what it returns.
+    /// Make memory and rings, call [`Slave::offer`], and send its result.
     Make(Agreed),
     /// Packets may pass. The name of the master's interface.
     Connected(Text<32>),
@@ -82,7 +82,7 @@ impl<F: Clone> Slave<F> {
     pub fn new(request: Request) -> Slave<F> {
         Slave { request, state: State::Waiting, to_tell: VecDeque::new() }
     }
-    /// What the interface carries.
+    /// The mode of the interface.
     pub fn mode(&self) -> Mode {
         self.request.mode
     }
@@ -119,7 +119,7 @@ impl<F: Clone> Slave<F> {
             master: hello.name,
         })
     }
-    /// Memory and rings are made: what to send first. Called after [`Step::Make`].
+    /// Memory and rings are made: returns the first message to send. Called after [`Step::Make`].
     pub fn offer(&mut self, offer: &Offer<F>) -> Step<F> {
         let Request { id, mode, secret, name, interface, .. } = &self.request;
         self.to_tell.push_back((Message::Init(Init::new(*id, *mode, *secret, name)), None));
@@ -148,7 +148,7 @@ impl<F: Clone> Slave<F> {
     pub fn is_connected(&self) -> bool {
         self.state == State::Connected
     }
-    /// The end: what to send before closing.
+    /// The last message before closing.
     pub fn refuse(&mut self, refusal: &Refusal) -> Message {
         self.state = State::Closed;
         Message::disconnect(&refusal.to_string())

@@ -1,7 +1,7 @@
 //! Sending by a ring, in either role.
 //!
 //! A slave fills buffers of its own and moves the head. A master fills the buffers that the slave has posted, and moves
-//! the tail. What lies in them is never read; descriptors are read only by a master, which learns places from them.
+//! the tail. Buffers are never read; descriptors are read only by a master, which learns places from them.
 
 mod burst;
 
@@ -17,7 +17,7 @@ use crate::ring::{Broken, Descriptor, Ring};
 /// PERF: a look at the peer's index is dear; the fewer buffers are lent, the more of them are in the caches.
 const RECLAIMED: u16 = 64;
 
-/// What became of a packet.
+/// Result of sending a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// It is in the ring; [`Transmitter::publish`] shows it to the peer.
@@ -35,7 +35,7 @@ pub struct Transmitter {
     next: u16,
     /// Descriptors from there on that may be filled, as far as we know.
     free: u16,
-    /// What `next` was when a slave last looked what it has back.
+    /// `next` at the last time when a slave reclaimed its buffers.
     looked: u16,
     kind: Kind,
     store: Store,

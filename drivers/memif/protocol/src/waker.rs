@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::interrupt::Interrupt;
 
-/// Requests whose results nobody has taken, at most; then they are taken, all at once.
+/// Largest number of requests with unread results; then all results are read at once.
 const REQUESTS: usize = 128;
 /// How often a request is tried: other threads may take the room that was just made.
 const TRIES: usize = 8;
@@ -29,7 +29,7 @@ pub struct Waker {
 struct Requests {
     /// The kernel's number for our queue of requests.
     context: c_ulong,
-    /// What is read: memory of no bytes.
+    /// A file of zero bytes; each request reads it.
     nothing: OwnedFd,
 }
 
@@ -52,7 +52,7 @@ struct Request {
 const READ: u16 = 0;
 const TELL_BY_EVENTFD: u32 = 1;
 
-/// What became of a request; nobody looks.
+/// Result of a request; it is never read.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Outcome([u64; 4]);
@@ -62,7 +62,7 @@ impl Waker {
     pub fn new() -> Waker {
         Waker { requests: Requests::new().ok() }
     }
-    /// Wakes whoever waits for this eventfd. Never waits, whatever the peer does with it.
+    /// Wakes the waiter of this eventfd. Never blocks, whatever the peer does with the eventfd.
     pub fn wake(&self, interrupt: impl AsFd) {
         let interrupt = interrupt.as_fd();
         if !self.requests.as_ref().is_some_and(|requests| requests.tell(interrupt)) {
@@ -142,7 +142,7 @@ impl Drop for Requests {
 mod tests {
     use super::*;
 
-    /// What the counter says, which is zero from then on.
+    /// Returns the counter and resets it to zero.
     fn count(interrupt: &OwnedFd) -> u64 {
         let mut count = [0; 8];
         let _ = rustix::io::read(interrupt, &mut count);

@@ -15,7 +15,7 @@ use quiver_memif_protocol::{Places, Receiver, Region, Regions, Ring, Transmitter
 const LOG2: u8 = 1;
 const PACKETS: u32 = 3;
 
-/// Bytes that nobody looks at.
+/// A ring with bytes that are not read.
 fn ring() -> Ring {
     static REGIONS: OnceLock<Arc<Regions>> = OnceLock::new();
     let regions = REGIONS.get_or_init(|| {

@@ -113,6 +113,20 @@ fn sockets_are_in_the_folder_of_the_daemon() {
 }
 
 #[test]
+fn guests_have_sockets_in_the_folder_of_the_daemon() {
+    let (end, folder) = (End::new(), tempfile::tempdir().expect("a folder"));
+    crate::sockets_in(end.daemon.control(), folder.path());
+    let guest = end.daemon.control().by(quiver_control::transaction::Author::new("mallory").as_guest());
+    let put = |id, filename: &str| guest.put(crate::MemifSocket { id, filename: filename.into() });
+    assert_eq!(put(1, "one.sock"), Ok(()));
+    assert_eq!(put(2, "@abstract"), Ok(()));
+    for elsewhere in ["/run/other.sock", "../x", "deep/../../x"] {
+        let refused = put(3, elsewhere).expect_err("it is none of theirs").to_string();
+        assert!(refused.contains("is out of reach for clients"), "{elsewhere}: {refused}");
+    }
+}
+
+#[test]
 fn interfaces_of_two_daemons_find_each_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let filename = folder.path().join("memif.sock").display().to_string();

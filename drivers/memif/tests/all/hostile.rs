@@ -182,7 +182,7 @@ fn a_file_that_is_no_memory_is_refused() {
     master.finish().expect("nothing has leaked");
 }
 
-/// Whoever waits for a hostile peer waits for ever.
+/// Limit of the time that a hostile peer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]

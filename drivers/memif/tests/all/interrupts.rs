@@ -1,5 +1,5 @@
-//! Who sleeps is woken by the other end's eventfd, and who polls is left alone: a daemon whose worker has a thread, and a
-//! slave in the hand of the test.
+//! A sleeping end is woken by the other end's eventfd, a polling end gets no interrupts: a daemon whose worker has a
+//! thread, and a slave that the test drives.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -121,7 +121,7 @@ fn what_does_not_fit_is_told() {
     }
 }
 
-/// What is counted between two looks.
+/// Counts between two looks.
 fn counted<'a>(
     before: &BTreeMap<(&'a str, &'a str), u64>,
     after: BTreeMap<(&'a str, &'a str), u64>,

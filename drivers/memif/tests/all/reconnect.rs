@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::site::{Site, cross_connect, daemon, state};
 
-/// What a slave or master is told anew after it was gone.
+/// Commands for a slave or a master that comes back.
 fn configure(site: &mut Site, is_master: bool) {
     let filename = site.filename();
     let (role, daemon) = if is_master { ("master", &mut site.master) } else { ("slave", &mut site.slave) };
@@ -51,7 +51,7 @@ fn a_deleted_interface_is_free_for_another() {
     site.connect();
     site.master.configure("delete interface memif memif1/0\ndelete memif socket id 1");
     site.run(1500);
-    assert_eq!(state(&mut site.slave), "waiting: nobody listens");
+    assert_eq!(state(&mut site.slave), "waiting: no listener");
     site.finish();
 }
 

@@ -10,7 +10,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use serde_json::Value;
 
-/// What routers drop or answer for, among what they forward.
+/// Packets that routers drop or answer, among the packets that they forward.
 const ODD: [&str; 12] = [
     "ip4 10.0.0.2 > 20.0.0.1 ttl 64",
     "ip4 10.0.0.2 > 20.0.0.1 ttl 1",
@@ -28,7 +28,7 @@ const ODD: [&str; 12] = [
 /// Without tags, and with those of the sub-interfaces that some of the functions have.
 const TAGS: [&str; 3] = ["", "dot1q 10 / ", "dot1ad 30 / dot1q 5 / "];
 
-/// What some function drops of these, by node and reason.
+/// Drops of these packets by some function, by node and reason.
 const DROPPED: [(&str, &str); 8] = [
     ("ethernet-input", "not-for-us"),
     ("vlan-input", "unknown-vlan"),
@@ -53,7 +53,8 @@ const TRACED: [&str; 10] = [
     "drop",
 ];
 
-/// Of the segment of statistics: clocks, calls, turns, and what follows from them; buffers that workers have at hand.
+/// Entries of the statistics segment that depend on timing: clocks, calls, turns, and derived ones; buffers cached by
+/// workers.
 const HOW: [&str; 8] = [
     "/clocks",
     "/calls",
@@ -73,7 +74,7 @@ fn odd() -> Vec<Vec<u8>> {
     text.map(|text| text.parse::<Packet>().expect("a packet").to_bytes()).collect()
 }
 
-/// What a daemon says, line by line, with what it was asked.
+/// The daemon's answers, line by line, each with its command.
 type Told = Vec<(&'static str, String)>;
 
 /// Asks for all of it.
@@ -102,7 +103,7 @@ fn told(daemon: &mut Daemon) -> Told {
     lines
 }
 
-/// What a daemon says of random packets and the odd ones, some of which are traced. A worker for each interface.
+/// The daemon's answers after random and odd packets, some of which are traced. A worker for each interface.
 fn run(kind: &str, vector: usize, function: &str, seed: u64) -> Told {
     let setup = Setup { workers: 2, buffers: 8192, ..Setup::default() };
     let mut way = Way::new(kind, setup, function);

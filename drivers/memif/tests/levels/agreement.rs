@@ -9,10 +9,10 @@ use fastrand::Rng;
 use quiver_engine::Level;
 use quiver_testkit::daemon::Setup;
 
-/// What interfaces are at first.
+/// The first commands.
 const UP: [&str; 2] = ["set interface state A up", "set interface state B up"];
 
-/// What comes between bursts. Some of it is refused, of some interfaces and at some times.
+/// Commands between bursts. Some are refused, for some interfaces and at some times.
 const CHANGES: [&str; 26] = [
     "set interface state B down",
     "set interface state B up",
@@ -42,10 +42,10 @@ const CHANGES: [&str; 26] = [
     "ip route del 3020:1::/32",
 ];
 
-/// What a run leaves behind.
+/// Result of a run.
 #[derive(PartialEq, Debug)]
 struct Outcome {
-    /// What came back in each burst, sorted: packets of different flows may overtake each other.
+    /// Packets that came back in each burst, sorted, since packets of different flows may overtake each other.
     came: Vec<Vec<Sent>>,
     counts: BTreeMap<(&'static str, &'static str), u64>,
     interfaces: serde_json::Value,

@@ -1,4 +1,4 @@
-//! What interfaces may be configured to do, and packets that any of it may meet.
+//! Interface configurations, and packets that exercise them.
 
 use fastrand::Rng;
 use quiver_wire::checksum;

@@ -10,6 +10,7 @@ use quiver_testkit::crossing;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 
 use super::*;
+use crate::stream::PgStream;
 
 /// A daemon whose interfaces 1 and 2 are joined, a client, and an empty folder.
 struct Bench {
@@ -221,11 +222,40 @@ fn a_capture_whose_file_cannot_be_written_says_so_at_its_end() {
     let mut bench = Bench::new();
     bench.create_two();
     bench.daemon.configure("set interface state pg0 up\nset interface state pg1 up");
-    assert_eq!(bench.capture(1, 0, Some("nowhere/out.pcap")), Ok(()));
+    assert_eq!(bench.capture(1, 0, Some("nowhere/out.pcap")), Err(Retval::CANNOT_CREATE_PCAP_FILE));
+    assert_eq!(bench.capture(1, 0, Some("out.pcap")), Ok(()));
+    // Somebody takes the name before there is a packet.
+    std::os::unix::fs::symlink("elsewhere", bench.path("out.pcap")).expect("linked");
     bench.daemon.send("pg0", &packet(1)).expect("it is up");
     bench.daemon.settle().expect("an end");
     let error = bench.daemon.run("packet-generator capture pg1 disable").expect_err("nothing was written");
-    assert!(error.what.contains("nowhere/out.pcap"), "{error}");
+    assert!(error.what.contains("/out.pcap: "), "{error}");
+    assert!(!bench.path("elsewhere").exists());
+}
+
+/// Opening a FIFO as a file blocks until its other end is open, and would block control.
+#[test]
+fn streams_of_what_is_no_file_are_refused_at_once() {
+    let mut bench = Bench::new();
+    bench.create_two();
+    let fifo = bench.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there").success());
+    let said = |bench: &mut Bench, path: &str| {
+        let error = bench.daemon.run(&format!("packet-generator new pcap {path} source pg0 name x"));
+        error.expect_err("it is no file").what
+    };
+    let told = said(&mut bench, &fifo.display().to_string());
+    assert!(told.contains(&format!("{} is a FIFO, not a regular file", fifo.display())), "{told}");
+    assert!(said(&mut bench, "/dev/zero").contains("is a device"));
+    // In a configuration, too.
+    let stream = PgStream { name: "y".into(), pcap: Some(fifo.display().to_string()), ..PgStream::unnamed() };
+    let stream = PgStream { interface: InterfaceName("pg0".into()), ..stream };
+    let error = bench.daemon.control().put(stream).expect_err("it is no file");
+    assert_eq!((error.field.as_str(), error.what.contains("is a FIFO")), ("pcap", true), "{error}");
+    // A file without an end is not read to it.
+    let long = bench.path("long");
+    fs::File::create(&long).expect("a file").set_len(1 << 40).expect("it is sparse");
+    assert!(said(&mut bench, &long.display().to_string()).contains("has more than 67108864 bytes"));
 }
 
 /// How long the packets are that pg1 sends of one that pg0 has in a file.

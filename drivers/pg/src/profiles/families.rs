@@ -4,85 +4,26 @@ use std::net::Ipv4Addr;
 
 use quiver_wire::{MacAddress, VlanId};
 
-use super::Numbers;
-use crate::stream::PgStream;
+use super::family::{Ends, Family, NONE};
 use crate::values::{Value, Values};
-
-/// A family of profiles.
-pub struct Family {
-    /// The names: `#` stands for a number such as `100`, `100k`.
-    pub name: &'static str,
-    /// What its packets are.
-    pub what: &'static str,
-    /// The greatest numbers.
-    pub most: Numbers,
-    /// Whether something comes back.
-    pub has_reverse: bool,
-    /// Sets the fields of packets from the first station to the second.
-    pub(super) fields: fn(&mut PgStream, [Ends; 2], Numbers),
-}
-
-/// The addresses of one of the two sides.
-#[derive(Clone, Copy)]
-pub(super) struct Ends {
-    /// 0 for the first side, 1 for the second.
-    pub number: usize,
-    /// Of sides with many addresses.
-    wide: Ipv4Addr,
-    /// Of sides with up to 254.
-    narrow: Ipv4Addr,
-    /// Of sides with stations and ports of their own.
-    stations: MacAddress,
-    ports: u16,
-    /// Of sides with one VLAN.
-    pub vlan: u16,
-    /// Of the first network function that packets from here are for.
-    functions: MacAddress,
-    /// Where DPDK's l3fwd routes to the other side.
-    forwarded: Ipv4Addr,
-}
-
-pub(super) const ENDS: [Ends; 2] = [
-    Ends {
-        number: 0,
-        wide: Ipv4Addr::new(10, 0, 0, 0),
-        narrow: Ipv4Addr::new(10, 10, 10, 0),
-        stations: MacAddress([0xca, 0xfe, 0, 0, 0, 0]),
-        ports: 1001,
-        vlan: 100,
-        functions: MacAddress([2, 2, 0, 0, 0x12, 0]),
-        forwarded: Ipv4Addr::new(198, 18, 0, 0),
-    },
-    Ends {
-        number: 1,
-        wide: Ipv4Addr::new(20, 0, 0, 0),
-        narrow: Ipv4Addr::new(20, 20, 20, 0),
-        stations: MacAddress([0xfa, 0xce, 0, 0, 0, 0]),
-        ports: 2001,
-        vlan: 200,
-        functions: MacAddress([2, 2, 0, 0, 2, 0]),
-        forwarded: Ipv4Addr::new(198, 18, 1, 0),
-    },
-];
 
 /// Addresses at most: 16 million, so that they stay in the first octet.
 const ADDRESSES: u32 = 1 << 24;
-pub(super) const NONE: u32 = 0;
 
 /// Before the first station of chains of network functions.
 const NODES: MacAddress = MacAddress([0x52, 0x54, 0, 0, 0, 0]);
-/// Of networks with a host each at most: what a list of values holds.
+/// Largest number of networks with one host each: the length of a list of values.
 const ROUND: u32 = 1 << 14;
 /// Users inside, the server, and what users are outside.
 const NAT_LARGE: [Ipv4Addr; 3] =
     [Ipv4Addr::new(192, 168, 0, 0), Ipv4Addr::new(20, 0, 0, 0), Ipv4Addr::new(68, 142, 68, 0)];
 const NAT_SMALL: [Ipv4Addr; 3] = [Ipv4Addr::new(20, 0, 0, 0), Ipv4Addr::new(12, 0, 0, 2), Ipv4Addr::new(200, 0, 0, 0)];
-/// The first port of everybody.
+/// The first port of each user.
 pub(super) const NAT_PORT: u16 = 1024;
 /// How many of an address NAT gives away.
 const PORTS_OUTSIDE: u32 = 64_512;
 
-/// Of IPv4.
+/// Families of IPv4.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "ethip4-ip4dst#",
@@ -332,7 +273,7 @@ pub(super) fn host(network: Ipv4Addr, number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(network).wrapping_add(number))
 }
 
-/// So many addresses of a network from a number on.
+/// Returns `count` addresses of a network from number `first` on.
 pub(super) fn hosts(network: Ipv4Addr, first: u32, count: u32) -> Values<Ipv4Addr> {
     range(host(network, first), host(network, first + count - 1))
 }
@@ -345,7 +286,7 @@ pub(super) fn range<T: Value>(first: T, last: T) -> Values<T> {
     if first == last { Values::One(first) } else { Values::Range(first, last) }
 }
 
-/// So many stations from one on.
+/// Returns `count` stations from `first` on.
 fn stations(first: MacAddress, count: u32) -> Values<MacAddress> {
     range(first, MacAddress::from_u64(first.to_u64() + u64::from(count) - 1))
 }
@@ -359,8 +300,8 @@ pub(super) fn list<T: Value>(values: Vec<T>) -> Values<T> {
     if let [only] = values[..] { Values::One(only) } else { Values::List(values) }
 }
 
-/// So many ports of each of so many users. Users and ports both go on with every packet: where that would leave some of
-/// their combinations out, ports are drawn.
+/// Returns `ports` ports for each of `users` users. Users and ports both advance with every packet; where that would
+/// leave out some combinations, ports are random.
 pub(super) fn each(first: u16, ports: u32, users: u32) -> Values<u16> {
     let last = first + (ports - 1) as u16;
     let (mut one, mut other) = (ports, users);

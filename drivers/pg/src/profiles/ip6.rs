@@ -4,14 +4,15 @@ use std::net::Ipv6Addr;
 
 use quiver_wire::VlanId;
 
-use super::families::{Ends, Family, NONE, range};
+use super::families::range;
+use super::family::{Ends, Family, NONE, Numbers};
 use crate::stream::PgStream;
 use crate::values::Values;
 
 /// The network of a side with many addresses, and of one with up to 254.
 const WIDE: [Ipv6Addr; 2] = [network(0x2100, 0), network(0x2200, 0)];
 const NARROW: [Ipv6Addr; 2] = [network(0x2001, 1), network(0x2001, 2)];
-/// As many addresses as IPv4 has in these families.
+/// Number of addresses, equal to IPv4's in these families.
 const ADDRESSES: u32 = 1 << 24;
 
 /// All of them.
@@ -63,7 +64,7 @@ pub(super) const FAMILIES: &[Family] = &[
     },
 ];
 
-/// One sender, and so many destinations in the other side's network, in the order of `values`.
+/// Sends from one address to `count` destinations in the other side's network, in the order of `values`.
 fn destinations(
     stream: &mut PgStream,
     [from, to]: [Ends; 2],
@@ -76,7 +77,7 @@ fn destinations(
 }
 
 /// The last so many hosts of a network, and a host of the other one.
-fn senders(stream: &mut PgStream, [from, to]: [Ends; 2], [count, _]: super::Numbers) {
+fn senders(stream: &mut PgStream, [from, to]: [Ends; 2], [count, _]: Numbers) {
     let (here, first) = (NARROW[from.number], 255 - count);
     stream.ip6_source = Some(range(host(here, first), host(here, 254)));
     stream.ip6_destination = Some(Values::One(host(NARROW[to.number], first)));

@@ -1,12 +1,13 @@
 //! Families of sessions, which CSIT's generator keeps state for (its ASTF profiles).
 //!
-//! Streams keep none. What UDP's sessions look like from outside can be had all the same: each client's packets with a port of
-//! its own for every session, and the answers of servers by another stream, which sends them whether it was asked or not.
-//! TCP's cannot.
+//! Streams keep no sessions. The outside view of UDP sessions is possible all the same: each client's packets with a
+//! port of its own for every session, and the servers' replies by another stream, which sends them without being asked.
+//! TCP sessions are not possible.
 
 use std::net::Ipv4Addr;
 
-use super::families::{Ends, Family, NAT_PORT, NONE, each, hosts};
+use super::families::{NAT_PORT, each, hosts};
+use super::family::{Ends, Family, NONE};
 use crate::stream::PgStream;
 use crate::values::Values;
 
@@ -25,7 +26,7 @@ const PORT: u16 = 8080;
 /// Packets of a session each way where data is sent.
 const DATA: u16 = 5;
 
-/// Those that can be had.
+/// Supported families.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "ethip4udp-#h",
@@ -50,11 +51,11 @@ pub(super) const FAMILIES: &[Family] = &[
 pub struct Refused {
     /// The names: `#` stands for a number.
     pub name: &'static str,
-    /// What they would need.
+    /// The missing mechanism.
     pub lacking: &'static str,
 }
 
-/// Those that cannot.
+/// Unsupported families.
 pub const REFUSED: &[Refused] = &[
     Refused {
         name: "ethip4tcp-#h",
@@ -67,7 +68,7 @@ pub const REFUSED: &[Refused] = &[
     },
 ];
 
-/// So many clients to their servers, or in reverse.
+/// Sends from `count` clients to their servers, or in reverse.
 fn sessions(stream: &mut PgStream, [from, _]: [Ends; 2], count: u32) {
     let [clients, servers] = NETWORKS[usize::from(count > FEW)].map(|network| hosts(network, 0, count));
     let ports = [each(NAT_PORT, SESSIONS, count), Values::One(PORT)];

@@ -4,7 +4,8 @@ use std::net::Ipv4Addr;
 
 use quiver_wire::{MacAddress, VlanId};
 
-use super::families::{Ends, Family, NONE, list};
+use super::families::list;
+use super::family::{Ends, Family, NONE};
 use crate::stream::PgStream;
 use crate::values::{Values, Vni};
 
@@ -15,7 +16,7 @@ const STATIONS: u16 = 256;
 /// Source ports, drawn by lot.
 const PORTS: Values<u16> = Values::Random(1024, 65_535);
 
-/// What is at one side.
+/// Addresses of one side.
 struct Side {
     /// The first of the tunnels' sources there; the next is 256 addresses on.
     source: Ipv4Addr,
@@ -68,7 +69,7 @@ pub(super) const FAMILIES: &[Family] = &[
     },
 ];
 
-/// So many tunnels from one side to the other.
+/// Sends through `tunnels` tunnels from one side to the other.
 fn tunnelled(stream: &mut PgStream, [from, to]: [Ends; 2], tunnels: u32) {
     let stations = |end: Ends| {
         let first = SIDES[end.number].station;

@@ -15,7 +15,7 @@ fn stream_words() {
     });
 }
 
-/// As `stream_words`, but the words are the grammar's own, so that random input gets past the first of them.
+/// Like `stream_words`, with words of the grammar, so that random input gets past the first of them.
 #[test]
 fn stream_sentences() {
     // A stream that is whole but for its end, to which most words can be added.

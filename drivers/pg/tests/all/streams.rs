@@ -1,4 +1,4 @@
-//! What streams send, packet by packet, on the virtual clock.
+//! Packets of streams, one by one, on the virtual clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a config object: a record with a kind and a key.
-#[proc_macro_derive(Object, attributes(object, key, fixed, follows, default))]
+#[proc_macro_derive(Object, attributes(object, key, fixed, follows, default, secret))]
 pub fn derive_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let both = record(&input).and_then(|record| Ok([record, object(&input)?]));
@@ -103,8 +103,8 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     let (mut infos, mut reads, mut names, mut idents) = (vec![], vec![], vec![], vec![]);
     for field in named_fields(input)? {
         let (text, default, file_name) = (doc(&field.attrs, field.span())?, default(field)?, file_name(field));
-        let (key, fixed) = (has(&field.attrs, "key"), has(&field.attrs, "fixed"));
-        infos.push(quote!(derived::info(#file_name, #text, #default, #key, #fixed)));
+        let [key, fixed, secret] = ["key", "fixed", "secret"].map(|name| has(&field.attrs, name));
+        infos.push(quote!(derived::info(#file_name, #text, #default, #key, #fixed, #secret)));
         reads.push(quote!(derived::field(values, #file_name, #default, problems)));
         names.push(file_name);
         idents.push(field.ident.clone());

@@ -46,6 +46,11 @@ pub(super) enum Run {
 }
 
 impl Command {
+    /// Whether it shows something and changes nothing.
+    pub(super) fn only_looks(&self) -> bool {
+        self.grammar.split_whitespace().next() == Some("show")
+    }
+
     /// A command that answers at once.
     pub fn new(
         grammar: impl Into<String>,
@@ -192,11 +197,20 @@ impl From<ObjectError> for CommandError {
 pub struct Output(Rc<Queue>);
 
 struct Queue {
+    form: Form,
     parts: RefCell<VecDeque<Reply>>,
     closed: Cell<bool>,
     changed: Signal,
     /// How many scripts are being run, each by a command of the one before.
     nested: Cell<usize>,
+}
+
+/// Forms of an answer that its reader takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Both,
+    Text,
+    Json,
 }
 
 /// A script that is being run, until this is dropped.
@@ -215,17 +229,45 @@ impl Drop for Nesting {
 
 impl Default for Output {
     fn default() -> Output {
-        let changed = Signal::new();
-        Output(Rc::new(Queue { parts: RefCell::default(), closed: Cell::new(false), changed, nested: Cell::new(0) }))
+        Output::of(Form::Both)
     }
 }
 
 impl Output {
     const CAPACITY: usize = 16;
+    /// The same of an answer that goes on, whose parts are large: of a thousand clients that do not read, each keeps these.
+    const CAPACITY_OF_MORE: usize = 2;
+
+    /// For a reader who takes text alone.
+    pub fn text() -> Output {
+        Output::of(Form::Text)
+    }
+
+    /// For a reader who takes JSON alone.
+    pub fn json() -> Output {
+        Output::of(Form::Json)
+    }
+
+    fn of(form: Form) -> Output {
+        let changed = Signal::new();
+        let (parts, closed, nested) = (RefCell::default(), Cell::new(false), Cell::new(0));
+        Output(Rc::new(Queue { form, parts, closed, changed, nested }))
+    }
+
+    /// Whether somebody reads the text of the answer.
+    pub fn wants_text(&self) -> bool {
+        self.0.form != Form::Json
+    }
+
+    /// Whether somebody reads the JSON of the answer.
+    pub fn wants_json(&self) -> bool {
+        self.0.form != Form::Text
+    }
 
     /// Gives out a part; waits while the reader is behind.
     pub async fn send(&self, part: Reply) {
-        while self.0.parts.borrow().len() >= Output::CAPACITY {
+        let capacity = if part.more { Output::CAPACITY_OF_MORE } else { Output::CAPACITY };
+        while self.0.parts.borrow().len() >= capacity {
             self.0.changed.changed().await;
         }
         self.0.parts.borrow_mut().push_back(part);

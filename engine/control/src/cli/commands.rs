@@ -1,100 +1,43 @@
 //! The commands of all rooms: run a line, complete it, explain it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
-use quiver_wire::{InterfaceAddress, MacAddress, Prefix, V4, V6, VlanId};
 use serde_json::json;
 
-use super::command::{Command, CommandError, Matches, Output, Run};
-use super::grammar::{self, Part};
+use super::command::{Command, CommandError, Output, Run};
+use super::grammar::Part;
 use super::kind::ArgumentKind;
-use super::matching::{self, Arguments, Next, Thread, Unfolded, WORDS_MAX};
-use super::reply::{Cell, Reply, Table};
+use super::live::{Completion, Live};
+use super::macros::Macros;
+use super::missing::Missing;
+use super::registered::{Added, Registered, kind_of, parse};
+use super::reply::Reply;
 use super::script::script;
 use super::words::{self, OpenQuote, Word};
 use crate::control::Control;
-use crate::object::scalar::Interval;
 
+/// The error for viewers who run another command than `show`.
+pub(crate) const VIEWERS_LOOK: &str =
+    "viewers may run commands that begin with `show`, and nothing else; use the command socket";
 /// A longer line is not a command.
 const LINE_MAX: usize = 16 * 1024;
-/// More completions than this help nobody.
-const COMPLETIONS_MAX: usize = 200;
+/// Commands of which `help` says what they do, if there are no more.
+const HELP_MAX: usize = 5;
 
 /// The commands of all rooms, and the types of their arguments.
 #[derive(Default)]
-pub struct Commands(RefCell<Rc<Registered>>);
-
-#[derive(Default, Clone)]
-struct Registered {
-    commands: Vec<Rc<Entry>>,
-    kinds: HashMap<&'static str, ArgumentKind>,
-    /// The alternatives that rooms have added to grammars, by placeholder, such as `$next-hop`.
-    parts: HashMap<&'static str, Vec<Added>>,
+pub struct Commands {
+    registered: RefCell<Rc<Registered>>,
+    missing: Missing,
 }
 
-/// An alternative that a room has added to grammars of others.
-#[derive(Clone)]
-struct Added {
-    grammar: String,
-    texts: Vec<(String, String)>,
-}
-
-struct Entry {
-    command: Command,
-    grammar: Rc<Part>,
-    /// The grammar without what rooms have added.
-    written: String,
-}
-
-impl Registered {
-    /// A command with what rooms have added to its grammar.
-    fn complete(&self, written: &str, mut command: Command) -> Result<Entry, String> {
-        command.grammar = written.to_owned();
-        for (place, added) in &self.parts {
-            let all: Vec<_> = added.iter().map(|added| &*added.grammar).collect();
-            if !command.grammar.contains(place) {
-                continue;
-            }
-            command.grammar = command.grammar.replace(place, &all.join(" | "));
-            let texts = added.iter().flat_map(|added| &added.texts);
-            let new: Vec<_> = texts.filter(|text| !command.texts.contains(text)).cloned().collect();
-            command.texts.extend(new);
-        }
-        // A place for which there is nothing yet.
-        while let Some((before, after)) = command.grammar.split_once("| $") {
-            let end = after.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(after.len());
-            command.grammar = format!("{}{}", before.trim_end(), &after[end..]);
-        }
-        let grammar = parse(&command.grammar)?;
-        Ok(Entry { command, grammar, written: written.to_owned() })
+impl Control {
+    /// The commands of all rooms.
+    pub fn commands(&self) -> &Commands {
+        self.part()
     }
-
-    /// Checks that no command has this grammar yet.
-    fn check_new(&self, grammar: &str) -> Result<(), String> {
-        match self.commands.iter().any(|other| other.command.grammar == grammar) {
-            true => Err(format!("the command '{grammar}' was registered twice")),
-            false => Ok(()),
-        }
-    }
-}
-
-/// Reads a command's grammar; the error names the command.
-fn parse(grammar: &str) -> Result<Rc<Part>, String> {
-    grammar::parse(grammar).map_err(|error| format!("the grammar of the command '{grammar}': {error}"))
-}
-
-/// A way to go on with a line.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Completion {
-    /// The word that could stand here; of an argument whose values are not known its `<name>`.
-    pub word: String,
-    /// What it means.
-    pub help: String,
-    /// Whether `word` can be put into the line as it is.
-    pub insert: bool,
 }
 
 impl Commands {
@@ -111,7 +54,7 @@ impl Commands {
     /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
     pub fn try_add(&self, command: Command) -> Result<(), String> {
         let written = command.grammar.clone();
-        let mut registered = self.0.borrow_mut();
+        let mut registered = self.registered.borrow_mut();
         let entry = registered.complete(&written, command)?;
         registered.check_new(&entry.command.grammar)?;
         Rc::make_mut(&mut registered).commands.push(Rc::new(entry));
@@ -125,7 +68,7 @@ impl Commands {
     /// If a grammar becomes malformed: a programming error, named.
     pub fn add_part(&self, place: &'static str, grammar: String, texts: &[(&str, &str)]) {
         let texts = texts.iter().map(|(of, text)| (of.to_string(), text.to_string())).collect();
-        let mut registered = self.0.borrow_mut();
+        let mut registered = self.registered.borrow_mut();
         let registered = Rc::make_mut(&mut registered);
         registered.parts.entry(place).or_default().push(Added { grammar, texts });
         for at in 0..registered.commands.len() {
@@ -140,7 +83,7 @@ impl Commands {
     /// The names and types of a grammar's arguments; an error if no command of this grammar could be registered.
     pub fn arguments_of(&self, grammar: &str) -> Result<Vec<(String, String)>, String> {
         let parsed = parse(grammar)?;
-        self.0.borrow().check_new(grammar)?;
+        self.registered.borrow().check_new(grammar)?;
         self.check_arguments(grammar, &parsed)?;
         let mut arguments = vec![];
         parsed.arguments(&mut |name, kind| arguments.push((name.to_owned(), kind.to_owned())));
@@ -149,18 +92,28 @@ impl Commands {
 
     /// The type of arguments of this name.
     pub fn kind(&self, name: &str) -> Option<ArgumentKind> {
-        kind_of(&self.0.borrow().kinds, name)
+        kind_of(&self.registered.borrow().kinds, name)
     }
 
     /// Registers a type of arguments. The types of std's scalars (`u32`, `ip4`, `text` ...) are there already.
     /// The last one of a name counts: a room can add completion to a type that another room registered.
     pub fn add_kind(&self, kind: ArgumentKind) {
-        Rc::make_mut(&mut self.0.borrow_mut()).kinds.insert(kind.name, kind);
+        Rc::make_mut(&mut self.registered.borrow_mut()).kinds.insert(kind.name, kind);
+    }
+
+    /// Has lines that begin with these words, and fit no command, refused by what is `told`: that their feature is missing.
+    pub fn add_missing(&self, words: &'static str, told: String) {
+        self.missing.add(words, told);
+    }
+
+    /// Whether some command begins with these words.
+    pub fn begins(&self, control: &Control, words: &str) -> bool {
+        words::split(words).is_ok_and(|words| self.live(control).threads(&words).is_ok())
     }
 
     /// Checks that every argument's type was registered, once all rooms are. The error names type and command.
     pub fn check(&self) -> Result<(), String> {
-        let registered = self.0.borrow().clone();
+        let registered = self.registered.borrow().clone();
         registered.commands.iter().try_for_each(|entry| self.check_arguments(&entry.command.grammar, &entry.grammar))
     }
 
@@ -186,7 +139,13 @@ impl Commands {
         reply
     }
 
-    async fn run_pieces(&self, control: &Control, text: &str, output: &Output) -> Result<Reply, CommandError> {
+    /// The same, which leaves `output` open.
+    pub(crate) async fn run_pieces(
+        &self,
+        control: &Control,
+        text: &str,
+        output: &Output,
+    ) -> Result<Reply, CommandError> {
         let mut last = Reply::done();
         for piece in script(text) {
             output.send_unless_empty(std::mem::take(&mut last)).await;
@@ -198,8 +157,20 @@ impl Commands {
         Ok(last)
     }
 
-    /// Runs one command.
+    /// Runs one command, with values in place of macros.
     pub(super) async fn dispatch(&self, control: &Control, line: &str, output: &Output) -> Result<Reply, CommandError> {
+        let macros = control.part::<Macros>();
+        let expanded = macros.expand(control.author(), line).map_err(|error| error.at(0..line.len()))?;
+        let reply = self.dispatch_expanded(control, &expanded, output).await;
+        let Cow::Owned(expanded) = &expanded else { return reply };
+        reply.map_err(|error| {
+            // Places in the expanded line are none in that which was written.
+            let what = format!("{}; with its macros the line is `{expanded}`", error.what);
+            CommandError { what, place: Some(0..line.len()), ..error }
+        })
+    }
+
+    async fn dispatch_expanded(&self, control: &Control, line: &str, output: &Output) -> Result<Reply, CommandError> {
         if let Some(before) = line.trim_end().strip_suffix('?') {
             return self.explain(control, before);
         }
@@ -209,11 +180,15 @@ impl Commands {
             None => return Ok(Reply::done()),
             Some((first, rest)) if first.text == "help" => {
                 let after = rest.first().map_or(line.len(), |word| word.span.start);
-                return self.explain(control, &line[after..]);
+                return self.help(control, &line[after..]);
             }
             _ => {}
         }
-        let (entry, matches) = live.find(line, &words)?;
+        let found = live.find(line, &words);
+        let (entry, matches) = found.map_err(|error| self.missing.explain(&words, &error).unwrap_or(error))?;
+        if control.author().is_viewer() && !entry.command.only_looks() {
+            return Err(CommandError::new(VIEWERS_LOOK).at(0..line.len()));
+        }
         match &entry.command.run {
             Run::AtOnce(run) => run(control, &matches),
             Run::Waiting(run) => {
@@ -248,6 +223,31 @@ impl Commands {
         }
     }
 
+    /// Help for the commands that `line` names, and for the words that can follow it.
+    fn help(&self, control: &Control, line: &str) -> Result<Reply, CommandError> {
+        let (live, words) = (self.live(control), split(line)?);
+        let Some(unfolded) = live.threads(&words).ok().filter(|_| !words.is_empty()) else {
+            return self.explain(control, line);
+        };
+        let mut meant: Vec<usize> = unfolded.complete.iter().map(|thread| thread.command).collect();
+        if meant.is_empty() {
+            meant.extend(unfolded.next.iter().map(|next| next.thread.command));
+        }
+        meant.sort_unstable();
+        meant.dedup();
+        // Of many commands the next words say enough.
+        meant.truncate(if meant.len() > HELP_MAX { 0 } else { HELP_MAX });
+        let (mut text, mut commands) = (String::new(), vec![]);
+        for index in meant {
+            let Command { grammar, help, .. } = &live.registered.commands[index].command;
+            text.push_str(&format!("{grammar}\n  {help}\n\n"));
+            commands.push(json!({"command": grammar, "help": help}));
+        }
+        let next = live.table(&unfolded, "");
+        text.push_str(&next.to_text());
+        Ok(Reply::new(text, json!({"commands": commands, "next": next.to_json()})))
+    }
+
     /// What could stand after `line`, as a table.
     fn explain(&self, control: &Control, line: &str) -> Result<Reply, CommandError> {
         let live = self.live(control);
@@ -257,23 +257,13 @@ impl Commands {
             Some(last) if last.span.end == line.len() => words.pop().map(|word| word.text).unwrap_or_default(),
             _ => String::new(),
         };
-        let unfolded = live.threads(&words)?;
-        let mut table = Table::new(["Word", "Meaning"]);
-        if !unfolded.complete.is_empty() && partial.is_empty() {
-            table.row([Cell::from("<enter>"), Cell::from("run the command")]);
-        }
-        for next in live.distinct(&unfolded.next) {
-            let (word, help) = live.describe(&unfolded, next);
-            if word.starts_with('<') || word.starts_with(&partial) {
-                table.row([Cell::from(word), Cell::from(help)]);
-            }
-        }
+        let table = live.table(&live.threads(&words)?, &partial);
         Ok(Reply::new(table.to_text(), json!({"next": table.to_json()})))
     }
 
     /// All commands: grammar and help, sorted.
     pub fn list(&self) -> Vec<(String, String)> {
-        let registered = self.0.borrow();
+        let registered = self.registered.borrow();
         let mut list: Vec<_> = registered
             .commands
             .iter()
@@ -284,175 +274,7 @@ impl Commands {
     }
 
     fn live<'a>(&self, control: &'a Control) -> Live<'a> {
-        Live { registered: self.0.borrow().clone(), control }
-    }
-}
-
-/// The commands as registered now, and the system that their arguments speak of.
-struct Live<'a> {
-    registered: Rc<Registered>,
-    control: &'a Control,
-}
-
-impl Live<'_> {
-    /// The command that the words fit.
-    fn find(&self, line: &str, words: &[Word]) -> Result<(Rc<Entry>, Matches), CommandError> {
-        let end = line.trim_end().len();
-        let mut unfolded = self.begin(words)?;
-        for (at, word) in words.iter().enumerate() {
-            unfolded = match matching::step(&unfolded.next, word, self) {
-                Ok(threads) => matching::unfold(threads),
-                Err(error) if at + 1 == words.len() => matching::ending(&unfolded.next, word).ok_or(error)?,
-                Err(error) => return Err(error),
-            };
-        }
-        match unfolded.complete.first() {
-            Some(thread) => Ok((self.registered.commands[thread.command].clone(), thread.matches(end))),
-            None => Err(CommandError {
-                what: "the command is not complete".to_owned(),
-                place: Some(end..end),
-                expected: matching::expected(&unfolded.next, self),
-            }),
-        }
-    }
-
-    /// The ways to read the words, unfolded up to what could stand next.
-    fn threads(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
-        words.iter().try_fold(self.begin(words)?, |unfolded, word| {
-            matching::step(&unfolded.next, word, self).map(matching::unfold)
-        })
-    }
-
-    /// The commands that the words can fit, unfolded up to the first word.
-    fn begin(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
-        if let Some(word) = words.get(WORDS_MAX) {
-            return Err(CommandError::new(format!("a command has at most {WORDS_MAX} words")).at(word.span.clone()));
-        }
-        // If any command begins with this word, those that begin with another one need not be looked at.
-        let begins = |entry: &Entry| {
-            words.first().zip(first_word(&entry.grammar)).map(|(word, first)| first.starts_with(&word.text))
-        };
-        let any = self.registered.commands.iter().any(|entry| begins(entry) == Some(true));
-        let commands = self.registered.commands.iter().enumerate();
-        let commands = commands.filter(|(_, entry)| !any || begins(entry) != Some(false));
-        Ok(matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar))))
-    }
-
-    /// What could stand next, each word and argument once.
-    fn distinct<'n>(&self, next: &'n [Next]) -> Vec<&'n Next> {
-        let mut found: Vec<&Next> = Vec::new();
-        for next in next {
-            if !found.iter().any(|other| other.leaf == next.leaf) {
-                found.push(next);
-            }
-        }
-        found.sort_by_key(|next| matching::word_of(&next.leaf).map(str::to_owned));
-        found
-    }
-
-    /// A word or argument that could stand next, and what it means.
-    fn describe(&self, unfolded: &Unfolded, next: &Next) -> (String, String) {
-        let entry = &self.registered.commands[next.thread.command].command;
-        let text_of = |name: &str| entry.texts.iter().find(|(of, _)| of == name).map(|(_, text)| text.clone());
-        match &*next.leaf {
-            Part::Argument { name, kind } => {
-                let expected = kind_of(&self.registered.kinds, kind).map(|kind| kind.expected).unwrap_or_default();
-                let text = text_of(name).map_or(expected.to_owned(), |text| format!("{text} ({expected})"));
-                (format!("<{name}>"), text)
-            }
-            leaf => {
-                let word = matching::word_of(leaf).unwrap_or_default();
-                // Where the word leads to one command only, the command's help is the word's.
-                let mut commands: Vec<usize> = Vec::new();
-                for other in unfolded.next.iter().filter(|other| other.leaf == next.leaf) {
-                    commands.push(other.thread.command);
-                }
-                commands.dedup();
-                let text = text_of(word).or_else(|| match (commands.as_slice(), next.thread.last_word()) {
-                    ([_], _) => Some(entry.help.clone()),
-                    (several, _) => Some(format!("{} commands", several.len())),
-                });
-                (word.to_owned(), text.unwrap_or_default())
-            }
-        }
-    }
-
-    fn completions(&self, unfolded: &Unfolded, partial: &str) -> Vec<Completion> {
-        let mut found: Vec<Completion> = Vec::new();
-        for next in self.distinct(&unfolded.next) {
-            let (word, help) = self.describe(unfolded, next);
-            let mut add = |word: String, insert: bool| {
-                if !found.iter().any(|other| other.word == word) && found.len() < COMPLETIONS_MAX {
-                    found.push(Completion { word, help: help.clone(), insert });
-                }
-            };
-            match &*next.leaf {
-                Part::Argument { kind, .. } => {
-                    let kind = kind_of(&self.registered.kinds, kind);
-                    let known = kind.map(|kind| kind.known(self.control)).unwrap_or_default();
-                    if known.is_empty() && partial.is_empty() {
-                        add(word, false);
-                    }
-                    for name in known.into_iter().filter(|name| name.starts_with(partial)) {
-                        add(words::quoted(&name), true);
-                    }
-                }
-                _ if word.starts_with(partial) => add(word, true),
-                _ => {}
-            }
-        }
-        found
-    }
-}
-
-impl Arguments for Live<'_> {
-    fn kind(&self, name: &str) -> Option<ArgumentKind> {
-        kind_of(&self.registered.kinds, name)
-    }
-    fn is_known(&self, kind: &str, word: &str) -> bool {
-        self.kind(kind).is_some_and(|kind| kind.is_known(self.control, word))
-    }
-    fn check(&self, kind: &str, word: &str) -> Result<(), String> {
-        match self.kind(kind) {
-            Some(kind) => kind.check(self.control, word),
-            None => Err(format!("the type '{kind}' of this argument was never registered")),
-        }
-    }
-}
-
-/// A registered type, or one of those that are always there.
-fn kind_of(kinds: &HashMap<&'static str, ArgumentKind>, name: &str) -> Option<ArgumentKind> {
-    if let Some(kind) = kinds.get(name) {
-        return Some(kind.clone());
-    }
-    STANDARD.iter().map(|kind| kind()).find(|kind| kind.name == name)
-}
-
-/// The types that are always there.
-const STANDARD: [fn() -> ArgumentKind; 16] = [
-    ArgumentKind::of::<u8>,
-    ArgumentKind::of::<u16>,
-    ArgumentKind::of::<u32>,
-    ArgumentKind::of::<u64>,
-    ArgumentKind::of::<bool>,
-    ArgumentKind::of::<Interval>,
-    ArgumentKind::of::<String>,
-    ArgumentKind::of::<Ipv4Addr>,
-    ArgumentKind::of::<Ipv6Addr>,
-    ArgumentKind::of::<IpAddr>,
-    ArgumentKind::of::<MacAddress>,
-    ArgumentKind::of::<VlanId>,
-    ArgumentKind::of::<Prefix<V4>>,
-    ArgumentKind::of::<Prefix<V6>>,
-    ArgumentKind::of::<InterfaceAddress<V4>>,
-    ArgumentKind::of::<InterfaceAddress<V6>>,
-];
-
-/// The word that every line of a grammar begins with, if there is one.
-fn first_word(grammar: &Part) -> Option<&str> {
-    match grammar {
-        Part::Sequence(parts) => first_word(parts.first()?),
-        part => matching::word_of(part),
+        Live { registered: self.registered.borrow().clone(), control }
     }
 }
 

@@ -227,7 +227,7 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
     let what = match (meant.as_slice(), reasons.as_slice()) {
         ([_, ..], _) => format!("'{}' is ambiguous: {}", word.text, meant.join(", ")),
         ([], [reason]) => reason.clone(),
-        ([], _) if next.is_empty() => format!("'{}' is too much: the command is complete before it", word.text),
+        ([], _) if next.is_empty() => format!("'{}' is not expected: the command is complete before it", word.text),
         ([], _) => match super::nearest(&word.text, next.iter().filter_map(|next| word_of(&next.leaf))) {
             Some(near) => format!("'{}' cannot stand here; did you mean '{near}'?", word.text),
             None => format!("'{}' cannot stand here", word.text),

@@ -9,6 +9,12 @@ pub struct Reply {
     pub text: String,
     /// For programs.
     pub json: Value,
+    /// Whether the command did its work and found that something is wrong, as a ping without any answer does. The exit status
+    /// of `quiver` says so.
+    pub failed: bool,
+    /// Whether the answer goes on in the next part or in the end: its lines follow, its lists go on
+    /// ([`Reply::append`]).
+    pub more: bool,
 }
 
 impl Reply {
@@ -21,13 +27,48 @@ impl Reply {
     pub fn new(text: impl Into<String>, json: Value) -> Reply {
         let mut text = text.into();
         text.truncate(text.trim_end().len());
-        Reply { text, json }
+        Reply { text, json, ..Reply::default() }
     }
 
     /// A text, which is a string in JSON.
     pub fn text(text: impl Into<String>) -> Reply {
         let reply = Reply::new(text, Value::Null);
         Reply { json: Value::String(reply.text.clone()), ..reply }
+    }
+
+    /// A part of an answer that goes on.
+    pub fn part_of_more(text: impl Into<String>, json: Value) -> Reply {
+        Reply { more: true, ..Reply::new(text, json) }
+    }
+
+    /// Adds what follows on this part of an answer.
+    pub fn append(&mut self, next: Reply) {
+        if !self.text.is_empty() && !next.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(&next.text);
+        join_json(&mut self.json, next.json);
+        self.failed |= next.failed;
+        self.more = next.more;
+    }
+
+    /// The same, which says that something is wrong if that is so.
+    pub fn failed_if(self, failed: bool) -> Reply {
+        Reply { failed, ..self }
+    }
+}
+
+/// Adds to JSON what follows on it: lists go on, mappings are joined by their keys, and anything else is replaced.
+pub fn join_json(value: &mut Value, next: Value) {
+    match (value, next) {
+        (_, Value::Null) => {}
+        (Value::Array(list), Value::Array(next)) => list.extend(next),
+        (Value::Object(fields), Value::Object(next)) => {
+            for (name, next) in next {
+                join_json(fields.entry(name).or_insert(Value::Null), next);
+            }
+        }
+        (value, next) => *value = next,
     }
 }
 
@@ -143,8 +184,16 @@ impl Table {
 
     /// Titles and rows as lines, in columns; numbers are aligned to the right.
     pub fn to_text(&self) -> String {
-        let columns: Vec<(usize, bool)> = self
-            .titles
+        let columns = self.columns();
+        let mut text = String::new();
+        self.write_titles(&mut text, &columns);
+        self.write_rows(&mut text, &columns);
+        text
+    }
+
+    /// The width of each column, and whether its cells are numbers.
+    pub(super) fn columns(&self) -> Vec<(usize, bool)> {
+        self.titles
             .iter()
             .enumerate()
             .map(|(index, title)| {
@@ -154,23 +203,24 @@ impl Table {
                     && cells().all(|cell| cell.json.is_number() || cell.json.is_null());
                 (width, numeric)
             })
-            .collect();
-        let mut text = String::new();
-        let mut line = |cells: &mut dyn Iterator<Item = &str>| {
-            let start = text.len();
-            for (cell, (column, right)) in cells.zip(&columns) {
-                let gap = " ".repeat(column.saturating_sub(width(cell)));
-                let (before, after) = if *right { (gap.as_str(), "") } else { ("", gap.as_str()) };
-                text.extend([if text.len() > start { "  " } else { "" }, before, cell, after]);
-            }
-            text.truncate(start + text[start..].trim_end().len());
-            text.push('\n');
-        };
-        line(&mut self.titles.iter().map(String::as_str));
+            .collect()
+    }
+
+    /// Writes the titles, in these columns.
+    pub(super) fn write_titles(&self, text: &mut String, columns: &[(usize, bool)]) {
+        line(text, columns, &mut self.titles.iter().map(String::as_str));
+    }
+
+    /// Writes the rows, in these columns.
+    pub(super) fn write_rows(&self, text: &mut String, columns: &[(usize, bool)]) {
         for row in &self.rows {
-            line(&mut row.iter().map(|cell| cell.text.as_str()));
+            line(text, columns, &mut row.iter().map(|cell| cell.text.as_str()));
         }
-        text
+    }
+
+    /// Forgets the rows, and keeps the titles.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
     }
 
     /// The rows as mappings from the titles, in the form `rx-packets`, to the cells.
@@ -182,6 +232,17 @@ impl Table {
         };
         self.rows.iter().map(|cells| Value::Object(row(cells))).collect()
     }
+}
+
+fn line(text: &mut String, columns: &[(usize, bool)], cells: &mut dyn Iterator<Item = &str>) {
+    let start = text.len();
+    for (cell, (column, right)) in cells.zip(columns) {
+        let gap = " ".repeat(column.saturating_sub(width(cell)));
+        let (before, after) = if *right { (gap.as_str(), "") } else { ("", gap.as_str()) };
+        text.extend([if text.len() > start { "  " } else { "" }, before, cell, after]);
+    }
+    text.truncate(start + text[start..].trim_end().len());
+    text.push('\n');
 }
 
 fn width(text: &str) -> usize {

@@ -1,15 +1,7 @@
 //! Several commands in one text: a file, what a client sends, what a person pastes.
 
 use std::borrow::Cow;
-use std::io;
 use std::ops::Range;
-use std::path::Path;
-use std::rc::Rc;
-
-use super::command::Nesting;
-use super::{Command, CommandError, Commands, Matches, Output, Reply};
-use crate::control::Control;
-use crate::time::LocalFuture;
 
 /// A command of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,79 +129,6 @@ fn blanked<'a>(command: &'a str, start: usize, blanks: &[Range<usize>]) -> Cow<'
     }
     text.push_str(&command[from..]);
     Cow::Owned(text)
-}
-
-impl Commands {
-    /// Runs the commands of a text one after the other, and gives what they answer as text, each answer ending in a newline;
-    /// the first that fails ends it, with its error behind the answers so far.
-    pub async fn run_script(&self, control: &Control, text: &str) -> (String, Result<(), CommandError>) {
-        let mut answers = String::new();
-        let output = Output::default();
-        let parts = async {
-            while let Some(part) = output.next().await {
-                append(&mut answers, &part.text);
-            }
-        };
-        let ((), reply) = futures_util::future::join(parts, self.run(control, text, &output)).await;
-        match reply {
-            Ok(reply) => {
-                append(&mut answers, &reply.text);
-                (answers, Ok(()))
-            }
-            Err(error) => {
-                append(&mut answers, &error.to_string());
-                (answers, Err(error))
-            }
-        }
-    }
-}
-
-fn append(answers: &mut String, answer: &str) {
-    answers.push_str(answer);
-    if !answer.is_empty() && !answer.ends_with('\n') {
-        answers.push('\n');
-    }
-}
-
-/// Where `exec` finds its files.
-pub trait Scripts {
-    /// Reads a file.
-    fn read(&self, path: &Path) -> LocalFuture<io::Result<String>>;
-}
-
-struct Files(Rc<dyn Scripts>);
-
-/// Lets `exec` read files; without it, there are none.
-pub fn exec_from(control: &Control, files: Rc<dyn Scripts>) {
-    control.insert_room(Files(files));
-}
-
-pub(super) fn register(control: &Control) {
-    control.commands().add(
-        Command::waiting("exec <file:text>", "Run the commands of a file of quiverd's machine.", exec)
-            .argument("file", "commands, one a line; `#` begins a comment"),
-    );
-}
-
-async fn exec(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
-    let file: String = matches.get("file")?;
-    let Some(_nesting) = output.nest() else {
-        let what = format!("{file}: scripts are nested more than {} deep: does it run itself?", Nesting::MAX);
-        return Err(CommandError::new(what).at(matches.place("file")));
-    };
-    if !control.has_room::<Files>() {
-        return Err(CommandError::new("this control side reads no files: give the commands themselves"));
-    }
-    let files = control.room::<Files>().0.clone();
-    let refused = |error: io::Error| CommandError::new(format!("{file}: {error}")).at(matches.place("file"));
-    let text = files.read(Path::new(&file)).await.map_err(refused)?;
-    for piece in script(&text) {
-        let reply = control.commands().dispatch(&control, &piece.text, &output).await;
-        let refused = |error| CommandError::new(format!("{file}:{}: `{}`: {error}", piece.line, piece.text));
-        let reply = reply.map_err(refused)?;
-        output.send_unless_empty(reply).await;
-    }
-    Ok(Reply::done())
 }
 
 #[cfg(test)]

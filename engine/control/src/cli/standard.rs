@@ -2,26 +2,30 @@
 
 use std::time::Duration;
 
-use super::{Cell, Command, CommandError, Matches, Output, Reply, Table, script};
+use super::{Cell, Command, CommandError, Matches, Output, Reply, Table, exec, macros};
 use crate::control::Control;
 use crate::docs;
+use crate::object::BudgetUse;
 
 /// Registers them.
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
-    commands.add(Command::new("show commands", "Show the grammars of all commands.", show_commands));
+    commands.add(Command::new("show commands", "Show the grammar of all commands.", show_commands));
+    let help = "Show the memory budget of objects, and the memory that each kind of them takes.";
+    commands.add(Command::new("show object memory", help, show_memory));
     commands.add(Command::new("show schema", "Show the JSON schema of the configuration file.", show_schema));
-    commands.add(Command::new("comment <words:text>...", "Say something to readers of a script.", |_, _| {
+    commands.add(Command::new("comment <words:text>...", "Write a comment into a script; no effect.", |_, _| {
         Ok(Reply::done())
     }));
-    commands.add(Command::new("echo <words:text>...", "Say it back.", |_, matches| {
+    commands.add(Command::new("echo <words:text>...", "Print the given words.", |_, matches| {
         Ok(Reply::text(matches.all::<String>("words")?.join(" ")))
     }));
     commands.add(
-        Command::waiting("wait <seconds:text>", "Do nothing for some time.", wait)
-            .argument("seconds", "how long; parts of a second, too"),
+        Command::waiting("wait <seconds:text>", "Wait for some seconds.", wait)
+            .argument("seconds", "duration in seconds, such as 0.5"),
     );
-    script::register(control);
+    exec::register(control);
+    macros::register(control);
 }
 
 /// Longer than a day is a mistake.
@@ -52,4 +56,14 @@ fn show_commands(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
 fn show_schema(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let schema = docs::schema(control);
     Ok(Reply::new(format!("{schema:#}"), schema))
+}
+
+fn show_memory(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let BudgetUse { limit, used, kinds } = control.objects().budget_use();
+    let mut table = Table::new(["Kind", "Bytes"]);
+    kinds.into_iter().filter(|(_, bytes)| *bytes > 0).for_each(|(kind, bytes)| table.row([kind.into(), bytes.into()]));
+    table.row(["all".into(), used.into()]);
+    let limit = if limit == u64::MAX { Cell::from("none") } else { limit.into() };
+    table.row(["limit".into(), limit]);
+    Ok(table.into())
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word {
+pub struct Word {
     /// Its text, without quotes.
     pub text: String,
     /// Its place in the line, in bytes, quotes included.
@@ -13,10 +13,10 @@ pub(super) struct Word {
 
 /// A quote that is never closed, at this byte.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OpenQuote(pub usize);
+pub struct OpenQuote(pub usize);
 
 /// Splits a line at white space. Double quotes hold words together; inside them `\"` and `\\` stand for themselves.
-pub(super) fn split(line: &str) -> Result<Vec<Word>, OpenQuote> {
+pub fn split(line: &str) -> Result<Vec<Word>, OpenQuote> {
     let mut words = Vec::new();
     let mut chars = line.char_indices().peekable();
     while let Some((start, first)) = chars.next() {

@@ -8,63 +8,52 @@
 //!     learn: false
 //! ```
 //!
-//! Each kind is a section; a section that is not there has no objects, and what runs of it goes. [`Control::diff`]
-//! says what would change, [`Control::apply`] makes it so (see [`transaction`](crate::transaction)), [`Control::save`]
-//! writes what runs.
+//! Each kind is a section; a section that is not there has no objects, and what runs of it goes, unless the file is a part
+//! ([`Scope::Part`]). [`Control::diff`] says what would change, [`Control::apply`] makes it so (see
+//! [`transaction`](crate::transaction)), [`Control::save`] writes what runs.
 
+mod defaults;
 mod difference;
+mod error;
 mod reader;
+mod scope;
+mod secrets;
 mod tree;
 mod write;
 
-use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::cli::Reply;
+use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
-use crate::object::{AnyKind, AnyObject, FieldInfo, ObjectError, ObjectRef, Step};
+use crate::object::{self, AnyKind, AnyObject, ByKey, FieldInfo, ObjectError, ObjectRef, Step, Waiting};
 use crate::pace::{Pace, at_once};
-pub(crate) use difference::describe;
-use reader::Reader;
+use defaults::concise;
+pub(crate) use difference::{describe, list_differences};
+pub use error::ConfigError;
+use reader::{Reader, Wanted};
+pub use scope::Scope;
+pub(crate) use secrets::without_secrets;
 pub use tree::{Data, Entry, Malformed, Node, Position};
 
-/// A problem of a configuration file: where, which object and field, what is wrong and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
-#[error("{file}:{}:{}: {error}", at.line, at.column)]
-pub struct ConfigError {
-    /// The file, as it was named.
-    pub file: String,
-    /// The place in it.
-    #[serde(flatten)]
-    pub at: Position,
-    /// The object, the field, what is wrong, and the remedy.
-    #[serde(flatten)]
-    pub error: ObjectError,
-}
-
 impl Control {
-    /// The running configuration as a file that [`Control::apply`] takes back. What is as its default is left out.
+    /// The running configuration as a file that [`Control::apply`] takes back, with what waits to run. What is as its default is
+    /// left out.
     pub fn save(&self) -> Reply {
-        at_once(self.written(&mut Pace::at_once()))
+        at_once(self.written(&mut Pace::at_once(), true))
     }
 
-    /// The same, in turns.
-    pub(crate) async fn written(&self, pace: &mut Pace) -> Reply {
+    /// The same in turns, with its secrets or without.
+    pub(crate) async fn written(&self, pace: &mut Pace, has_secrets: bool) -> Reply {
         let mut text = HEADING.to_owned();
         let mut json = Map::new();
         for kind in self.objects().kinds() {
             let fields = kind.fields();
             let mut records = Vec::new();
-            for object in kind.running() {
+            for object in self.objects().pending.configured(&kind) {
                 pace.step().await;
-                if records.is_empty() {
-                    write::section(&mut text, kind.name());
-                }
-                let record = Value::Object(concise(object.values(), &fields));
-                write::record(&mut text, &record);
-                records.push(record);
+                records.push(write_object(&mut text, records.is_empty(), &*kind, &*object, &fields, has_secrets));
             }
             if !records.is_empty() {
                 json.insert(kind.name().to_owned(), Value::Array(records));
@@ -72,6 +61,44 @@ impl Control {
         }
         Reply::new(text, Value::Object(json))
     }
+
+    /// The same, given out as it is written.
+    pub(crate) async fn list_written(&self, output: &Output, has_secrets: bool) -> Reply {
+        let mut listing = Listing::new(self, output);
+        listing.text().push_str(HEADING);
+        for kind in self.objects().kinds() {
+            let fields = kind.fields();
+            let mut is_first = true;
+            for object in self.objects().pending.configured(&kind) {
+                listing.step().await;
+                let record = write_object(listing.text(), is_first, &*kind, &*object, &fields, has_secrets);
+                listing.element_of(kind.name(), || record);
+                is_first = false;
+            }
+        }
+        listing.end()
+    }
+}
+
+/// Writes an object into its kind's section, which begins with the first.
+fn write_object(
+    text: &mut String,
+    is_first: bool,
+    kind: &dyn AnyKind,
+    object: &dyn AnyObject,
+    fields: &[FieldInfo],
+    has_secrets: bool,
+) -> Value {
+    if is_first {
+        write::section(text, kind.name());
+    }
+    let mut values = concise(object.values(), fields);
+    if !has_secrets {
+        secrets::hide(&mut values, fields);
+    }
+    let record = Value::Object(values);
+    write::record(text, &record);
+    record
 }
 
 /// Reads a file of another kind than the configuration: its tree, or nothing if it is empty, and what is wrong with it. A
@@ -87,36 +114,6 @@ pub(crate) async fn value_of(text: &str, pace: &mut Pace) -> Value {
 
 /// How a written configuration begins.
 const HEADING: &str = "# A configuration of Quiver: `quiver apply FILE` makes it run.\n";
-
-/// The values without those that are as their default; keys stay.
-fn concise(mut values: Map<String, Value>, fields: &[FieldInfo]) -> Map<String, Value> {
-    for field in fields {
-        let Some(value) = values.get_mut(field.name) else { continue };
-        if !field.key && field.default.as_ref() == Some(value) {
-            // Not swap_remove: the order of the fields stays.
-            values.shift_remove(field.name);
-        } else if !field.fields.is_empty() {
-            concise_inside(value, &field.fields);
-        }
-    }
-    values
-}
-
-/// The same for the record, or for each record of the list, that `value` is.
-fn concise_inside(value: &mut Value, fields: &[FieldInfo]) {
-    match value {
-        Value::Object(values) => *values = concise(std::mem::take(values), fields),
-        Value::Array(items) => items.iter_mut().for_each(|item| concise_inside(item, fields)),
-        _ => {}
-    }
-}
-
-/// An object that a file wants, and where it stands.
-struct Wanted {
-    kind: Rc<dyn AnyKind>,
-    object: Rc<dyn AnyObject>,
-    node: Node,
-}
 
 /// What a file wants.
 pub(crate) struct Desired {
@@ -140,26 +137,125 @@ impl Desired {
         if errors.is_empty() { Ok(Desired { file: file.to_owned(), objects }) } else { Err(errors) }
     }
 
+    /// The same without what is pending already and wanted as it is: it may go on to wait.
+    pub async fn read_ready(
+        control: &Control,
+        file: &str,
+        text: &str,
+        pace: &mut Pace,
+    ) -> Result<Desired, Vec<ConfigError>> {
+        let mut desired = Desired::read(control, file, text, pace).await?;
+        let missing = desired.missing(control, false, pace).await;
+        desired.set_aside(&missing, Default::default(), pace).await;
+        Ok(desired)
+    }
+
+    /// The pending objects, as a file that wants them.
+    pub fn of(waiting: &[Waiting]) -> Desired {
+        let nowhere = Node { at: Position { line: 1, column: 1 }, data: Data::Scalar(Value::Null) };
+        let wanted = |one: &Waiting| {
+            let (kind, object, node) = (one.kind.clone(), one.object.clone(), nowhere.clone());
+            Wanted { kind, runs: Some(object.clone()), object, node }
+        };
+        Desired { file: String::new(), objects: waiting.iter().map(wanted).collect() }
+    }
+
+    /// The wanted objects that lack something outside: of `all` objects, or of those that are pending already.
+    pub async fn missing(&self, control: &Control, all: bool, pace: &mut Pace) -> BTreeMap<ObjectRef, ObjectError> {
+        let mut missing = BTreeMap::new();
+        for Wanted { kind, object, .. } in self.objects.iter().filter(|wanted| wanted.kind.is_outside()) {
+            pace.step().await;
+            let runs = kind.find(&**object).is_some_and(|old| !old.must_be_replaced_by(&**object));
+            if !runs
+                && (all || control.objects().pending.has(&**object))
+                && let Err(error) = kind.needs(&**object)
+            {
+                missing.insert(object.id(), error);
+            }
+        }
+        missing
+    }
+
+    /// Leaves out what is missing and what needs it, and what refers to names that are `gone`; all else is wanted. What waits now.
+    pub async fn set_aside(
+        &mut self,
+        missing: &BTreeMap<ObjectRef, ObjectError>,
+        gone: object::HashSet<ObjectRef>,
+        pace: &mut Pace,
+    ) -> Vec<Waiting> {
+        // Most files want nothing that is missing, and some very many objects.
+        if missing.is_empty() && gone.is_empty() {
+            return vec![];
+        }
+        let objects: Vec<_> = self.objects.iter().map(|wanted| (wanted.kind.clone(), wanted.object.clone())).collect();
+        let (runs, waiting) = object::set_aside(&objects, missing, gone, pace).await;
+        self.objects.iter_mut().zip(runs).for_each(|(wanted, runs)| wanted.runs = runs);
+        waiting
+    }
+
+    /// The wanted object that reaches outside and was refused, if that is all that went wrong.
+    pub fn refused_outside(&self, errors: &[ObjectError]) -> Option<(ObjectRef, ObjectError)> {
+        let [error] = errors else { return None };
+        let mut outside = self.objects.iter().filter(|wanted| wanted.kind.is_outside());
+        let refused = outside.find(|wanted| wanted.object.id().to_string() == error.object)?;
+        Some((refused.object.id(), error.clone()))
+    }
+
+    /// Whether this object, which it wants, waits already, just so.
+    pub fn waits_already(&self, control: &Control, id: &ObjectRef) -> bool {
+        let mut objects = self.objects.iter();
+        objects.any(|wanted| wanted.object.id() == *id && control.objects().pending.has(&*wanted.object))
+    }
+
+    /// The names of all objects that it wants.
+    pub fn ids(&self) -> HashSet<ObjectRef> {
+        self.objects.iter().map(|wanted| wanted.object.id()).collect()
+    }
+
+    /// Whether it wants no object at all.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
     /// The changes from what runs to what is wanted.
-    pub async fn steps(&self, control: &Control, pace: &mut Pace) -> Vec<Step> {
+    pub async fn steps(&self, control: &Control, scope: Scope, pace: &mut Pace) -> Vec<Step> {
         let mut steps = Vec::new();
-        let wanted: HashSet<ObjectRef> = self.objects.iter().map(|wanted| wanted.object.id()).collect();
-        for kind in control.objects().kinds().into_iter().rev() {
-            for old in kind.running() {
+        let mut wanted = HashSet::with_capacity(self.objects.len());
+        for runs in self.objects.iter().filter_map(|of_file| of_file.runs.as_ref()) {
+            pace.step().await;
+            wanted.insert(runs.id());
+        }
+        let kinds = control.objects().kinds();
+        for kind in kinds.into_iter().rev().filter(|_| scope == Scope::Whole) {
+            for old in ByKey::running(&kind) {
                 pace.step().await;
                 if !wanted.contains(&old.id()) {
                     steps.push(Step::new(kind.clone(), Some(old), None));
                 }
             }
         }
-        for Wanted { kind, object, .. } in &self.objects {
+        // It may be large, and is freed in turns as well.
+        for id in wanted {
             pace.step().await;
+            drop(id);
+        }
+        for Wanted { kind, runs, .. } in &self.objects {
+            pace.step().await;
+            let Some(object) = runs else { continue };
             let old = kind.find(&**object);
             if old.as_ref().is_none_or(|old| !old.equals(&**object)) {
                 steps.push(Step::new(kind.clone(), old, Some(object.clone())));
             }
         }
         steps
+    }
+
+    /// Frees it in turns.
+    pub async fn free(self, pace: &mut Pace) {
+        for wanted in self.objects {
+            pace.step().await;
+            drop(wanted);
+        }
     }
 
     /// Finds the places of errors by their objects. What is not in the file is told at its beginning.

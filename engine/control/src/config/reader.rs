@@ -6,10 +6,19 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::tree::{Data, Entry, Node, Position};
-use super::{ConfigError, Wanted, write};
+use super::{ConfigError, write};
 use crate::control::Control;
-use crate::object::{AnyKind, ObjectError, ObjectRef};
+use crate::object::{AnyKind, AnyObject, ObjectError, ObjectRef};
 use crate::pace::Pace;
+
+/// An object that a file wants, and where it stands.
+pub(super) struct Wanted {
+    pub kind: Rc<dyn AnyKind>,
+    pub object: Rc<dyn AnyObject>,
+    /// The part of it that can run: less, or nothing, while something that it needs is missing.
+    pub runs: Option<Rc<dyn AnyObject>>,
+    pub node: Node,
+}
 
 pub(super) struct Reader<'a> {
     pub file: &'a str,
@@ -94,7 +103,8 @@ impl Reader<'_> {
                         }
                         None => {
                             first_lines.insert(name.name.clone(), item.at.line);
-                            self.objects.push(Wanted { kind: kind.clone(), object, node: item });
+                            let (kind, runs) = (kind.clone(), Some(object.clone()));
+                            self.objects.push(Wanted { kind, object, runs, node: item });
                         }
                     }
                 }

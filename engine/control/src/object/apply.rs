@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use super::{Instance, ObjectError, Step};
+use super::{Instance, ObjectError, Step, Waiting};
 use crate::control::Control;
 use crate::pace::Pace;
+use crate::transaction::Author;
 
 impl Control {
     /// Makes planned changes; if one fails, or what all of them led to is refused, takes those before it back, last first. `progress` is
@@ -56,24 +57,35 @@ impl Control {
     /// Takes changes back, last first. The errors of those that could not be taken back.
     pub(crate) async fn undo_steps(&self, done: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut errors = Vec::new();
+        // What was there may use files that are out of this author's reach.
+        let control = self.by(Author::default());
         for step in done.iter().rev().map(Step::undo) {
             pace.step().await;
-            if let Err(error) = self.run_step(&step) {
+            if let Err(error) = control.run_step(&step) {
                 let error = error.of(&step.id());
+                // What was configured is not lost with that.
+                if let (Some(object), None) = (&step.new, &step.old) {
+                    let (kind, object, why) = (step.kind.clone(), object.object.clone(), error.clone());
+                    self.objects().pending.add(Waiting { kind, object, why, is_lost: false });
+                    self.try_again();
+                }
                 errors.push(ObjectError { what: format!("could not be undone: {}", error.what), ..error });
             }
         }
         errors
     }
 
-    fn run_step(&self, step: &Step) -> Result<(), ObjectError> {
+    pub(super) fn run_step(&self, step: &Step) -> Result<(), ObjectError> {
         self.objects().fault(step)?;
         // A room that panics has refused its step: what was done before is taken back all the same.
-        let applied = catch_unwind(AssertUnwindSafe(|| {
-            let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
-            step.kind.apply(self, object(&step.old), object(&step.new))
-        }));
-        applied.unwrap_or_else(|_| Err(ObjectError::inside()))?;
+        let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
+        let (old, new) = (object(&step.old), object(&step.new));
+        let [before, after] =
+            [&old, &new].map(|object| object.as_ref().map_or(0, |object| step.kind.memory(&**object)));
+        self.objects().budget.change(step.kind.name(), before, after, || {
+            let applied = catch_unwind(AssertUnwindSafe(|| step.kind.apply(self, old, new)));
+            applied.unwrap_or_else(|_| Err(ObjectError::inside()))
+        })?;
         let mut names = self.objects().names.borrow_mut();
         if let Some(old) = &step.old {
             names.note(old, false);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::registry::{AnyKind, AnyObject, natural};
-use super::{HashSet, Instance, Object, ObjectError, ObjectRef, Step, shorten};
+use super::any::{AnyKind, AnyObject};
+use super::registry::natural;
+use super::{HashSet, Instance, Object, ObjectError, ObjectRef, Step, shorten_of};
 use crate::control::Control;
 use crate::pace::{Pace, at_once};
 
@@ -75,12 +76,15 @@ impl Control {
         if steps.is_empty() {
             return Ok(());
         }
+        let asked = (!self.objects().pending.is_empty()).then(|| steps.clone());
         let changed = at_once(async {
             let mut pace = Pace::at_once();
             let steps = self.planned(steps, &mut pace).await?;
-            self.run_steps(&steps, &mut pace, &mut |_, _| {}).await
+            self.run_steps(&steps, &mut pace, &mut |_, _| {}).await.map(|()| steps)
         });
-        changed.map_err(first)?;
+        let changed = changed.map_err(first)?;
+        asked.iter().for_each(|steps| self.objects().pending.follow(steps));
+        self.audit_steps(&changed);
         self.transactions().note_unsaved(self.author());
         Ok(())
     }
@@ -89,11 +93,12 @@ impl Control {
         match self.objects().get::<O>(key) {
             Some(old) => Ok(Step::new(self.kind_of::<O>(), Some(old), None)),
             None => {
-                let there = self.objects().names_in(O::KIND);
-                let remedy = if there.is_empty() {
+                // Of a million, the first ones by key are enough.
+                let (first, all) = self.objects().first_names::<O>();
+                let remedy = if first.is_empty() {
                     "there is none".to_owned()
                 } else {
-                    format!("there are: {}", shorten(&there))
+                    format!("there are: {}", shorten_of(&first, all))
                 };
                 Err(ObjectError::whole("it does not exist")
                     .remedy(remedy)

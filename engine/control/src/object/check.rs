@@ -1,7 +1,7 @@
 //! Whether changes fit together and to what runs, before any is made.
 
 use super::{HashMap, HashSet};
-use super::{ObjectError, ObjectRef, Step, circle, shorten};
+use super::{Instance, ObjectError, ObjectRef, Step, circle, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
 
@@ -14,6 +14,19 @@ impl Control {
             problems.extend(step.new.as_ref().and_then(|new| step.kind.check(&*new.object).err()));
         }
         problems.extend(self.broken_references(steps, pace).await);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Checks that what new objects need is there outside.
+    pub(crate) async fn check_needs(&self, steps: &[Step], pace: &mut Pace) -> Result<(), Vec<ObjectError>> {
+        let mut problems = Vec::new();
+        for step in steps.iter().filter(|step| step.kind.is_outside()) {
+            pace.step().await;
+            let is_new =
+                |new: &Instance| step.old.as_ref().is_none_or(|old| old.object.must_be_replaced_by(&*new.object));
+            let new = step.new.as_ref().filter(|new| is_new(new));
+            problems.extend(new.and_then(|new| step.kind.needs(&*new.object).err()));
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
@@ -47,7 +60,7 @@ impl Control {
             for (index, target) in new.targets.iter().enumerate() {
                 if !created.contains_key(target) && (!self.objects().exists(target) || removed.contains(target)) {
                     let path = &new.object.paths(&new.provides)[index];
-                    problems.push(self.dangling(path, target, &created, new.id()));
+                    problems.push(self.dangling(path, target, &removed, &created, new.id()));
                 }
             }
         }
@@ -69,10 +82,21 @@ impl Control {
         &self,
         path: &str,
         target: &ObjectRef,
+        removed: &HashSet<&ObjectRef>,
         created: &HashMap<&ObjectRef, ObjectRef>,
         of: &ObjectRef,
     ) -> ObjectError {
+        if let Some(provider) = self.objects().names.borrow().providers.get(target) {
+            // Only a file leaves out what it refers to; commands delete users together with what they use.
+            let ObjectRef { space, name } = provider.id();
+            let it = if name == target.name { "it".into() } else { name };
+            let what = format!("{} runs but this file does not define it", target.name);
+            return ObjectError::field(path, what)
+                .remedy(format!("add {it} under {space}, or apply with --merge"))
+                .of(of);
+        }
         let mut there = self.objects().names_in(target.space);
+        there.retain(|name| !removed.contains(&ObjectRef::new(target.space, name.as_str())));
         let others = created.iter().filter(|(name, by)| name.space == target.space && *by != of);
         there.extend(others.map(|(name, _)| name.name.to_string()));
         there.sort();

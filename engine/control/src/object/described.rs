@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
+use super::any::{AnyKind, AnyObject};
 use super::field::{FieldInfo, Problems, derived, describe};
-use super::registry::{AnyKind, AnyObject};
 use super::running::Running;
 use super::{Change, HashSet, ObjectError, ObjectRef, Objects};
 use crate::cli::{ArgumentKind, nearest};
@@ -53,7 +53,7 @@ pub struct DescribedKind {
     name: &'static str,
     doc: &'static str,
     fields: Rc<[DescribedField]>,
-    infos: Vec<FieldInfo>,
+    infos: Rc<[FieldInfo]>,
     apply: Apply,
     check: Check,
     running: Running<Vec<KeyPart>, DescribedObject>,
@@ -69,7 +69,7 @@ impl DescribedKind {
         apply: impl Fn(&Control, Change<'_, Values>) -> Result<(), ObjectError> + 'static,
         check: impl Fn(&Values) -> Result<(), ObjectError> + 'static,
     ) -> Result<DescribedKind, ObjectError> {
-        let infos = fields.iter().map(DescribedField::info).collect::<Result<Vec<_>, _>>()?;
+        let infos: Rc<[FieldInfo]> = fields.iter().map(DescribedField::info).collect::<Result<_, _>>()?;
         if !fields.iter().any(|field| field.key) {
             return Err(ObjectError::whole("no field is a key").remedy("mark what tells objects of the kind apart"));
         }
@@ -114,7 +114,12 @@ impl DescribedField {
             default,
             key: self.key,
             fixed: self.fixed,
-            schema: if list { json!({"type": "array", "items": scalar}) } else { scalar },
+            secret: false,
+            schema: match self.occurrence {
+                Occurrence::Once => scalar,
+                Occurrence::Optional => derived::or_null(scalar),
+                Occurrence::List => json!({"type": "array", "items": scalar}),
+            },
             fields: vec![],
         })
     }
@@ -243,18 +248,18 @@ impl AnyKind for DescribedKind {
     fn doc(&self) -> &'static str {
         self.doc
     }
-    fn fields(&self) -> Vec<FieldInfo> {
+    fn fields(&self) -> Rc<[FieldInfo]> {
         self.infos.clone()
     }
     fn schema(&self) -> Value {
-        derived::schema_of(self.doc, self.infos.clone())
+        derived::schema_of(self.doc, self.infos.to_vec())
     }
-    fn read(&self, values: &Values) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
+    fn parse(&self, values: &Values) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
         let mut problems = Problems::default();
         let names: Vec<_> = self.fields.iter().map(|field| field.name).collect();
         derived::unknown(values, &names, &mut problems);
         let mut read = Values::new();
-        for (field, info) in self.fields.iter().zip(&self.infos) {
+        for (field, info) in self.fields.iter().zip(&*self.infos) {
             let value = problems.within(field.name, |problems| match (values.get(field.name), &info.default) {
                 (Some(value), _) => field.read(value, problems),
                 (None, Some(default)) => Some(default.clone()),
@@ -265,18 +270,22 @@ impl AnyKind for DescribedKind {
             });
             value.into_iter().for_each(|value| drop(read.insert(field.name.to_owned(), value)));
         }
-        if !problems.found.is_empty() {
-            return Err(problems.found);
+        match problems.found.is_empty() {
+            true => Ok(Rc::new(DescribedObject { kind: self.name, fields: self.fields.clone(), values: read })),
+            false => Err(problems.found),
         }
-        let object = DescribedObject { kind: self.name, fields: self.fields.clone(), values: read };
-        self.check(&object).map_err(|error| vec![error])?;
-        Ok(Rc::new(object))
     }
     fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError> {
         (self.check)(&object.values()).map_err(|error| error.of(&object.id()))
     }
     fn running(&self) -> Vec<Rc<dyn AnyObject>> {
         self.running.any()
+    }
+    fn running_after(&self, last: Option<&dyn AnyObject>) -> Vec<Rc<dyn AnyObject>> {
+        self.running.after(last)
+    }
+    fn sorted(&self, objects: Vec<Rc<dyn AnyObject>>) -> Vec<Rc<dyn AnyObject>> {
+        self.running.sorted(objects)
     }
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>> {
         self.running.find(like)
@@ -346,7 +355,7 @@ impl Control {
 
 /// The running object with the key that is among these values.
 fn find(kind: &dyn AnyKind, values: &Values) -> Option<Rc<dyn AnyObject>> {
-    let keys: Vec<_> = kind.fields().into_iter().filter(|field| field.key).map(|field| field.name).collect();
+    let keys: Vec<_> = kind.fields().iter().filter(|field| field.key).map(|field| field.name).collect();
     let same = |object: &Values| keys.iter().all(|key| object.get(*key).map(word) == values.get(*key).map(word));
     kind.running().into_iter().find(|object| same(&object.values()))
 }

@@ -4,8 +4,12 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::error::UNKNOWN;
 use super::scalar::Scalar;
 use super::{ObjectError, ObjectRef};
+
+/// What stands in place of a secret where it is not shown; it is never one.
+pub const HIDDEN: &str = "<hidden>";
 
 /// What is known of a field of a record: one source for file, schema, documentation and help.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct FieldInfo {
     pub key: bool,
     /// Whether a change of it replaces the object.
     pub fixed: bool,
+    /// Whether it is shown only to those who ask for secrets.
+    pub secret: bool,
     /// The JSON schema of its value.
     pub schema: Value,
     /// The fields of the record, or of the records in the list, that stands here.
@@ -121,9 +127,6 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// What is wrong with a field that no record of the kind has.
-pub(crate) const UNKNOWN: &str = "there is no such field";
-
 /// A path one step longer: `paths` and `[1]` are `paths[1]`, `paths[1]` and `via` are `paths[1].via`.
 pub fn join(path: &str, step: &str) -> String {
     let dot = if path.is_empty() || step.starts_with('[') { "" } else { "." };
@@ -188,7 +191,7 @@ impl<T: Field> Field for Option<T> {
         T::expected()
     }
     fn schema() -> Value {
-        T::schema()
+        derived::or_null(T::schema())
     }
     fn fields() -> Vec<FieldInfo> {
         T::fields()
@@ -261,6 +264,7 @@ pub mod derived {
         default: Option<T>,
         key: bool,
         fixed: bool,
+        secret: bool,
     ) -> FieldInfo {
         FieldInfo {
             name,
@@ -269,6 +273,7 @@ pub mod derived {
             default: default.or_else(T::absent).map(|value| value.write()),
             key,
             fixed,
+            secret,
             schema: T::schema(),
             fields: T::fields(),
         }
@@ -326,6 +331,21 @@ pub mod derived {
     /// The JSON schema of a record.
     pub fn schema<R: Record>() -> Value {
         schema_of(R::DOC, R::record_fields())
+    }
+
+    /// The JSON schema of what may be null in place of a value.
+    pub fn or_null(mut schema: Value) -> Value {
+        match schema.get_mut("type") {
+            Some(kind) => *kind = json!([kind.take(), "null"]),
+            None => match schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+                Some(choices) => choices.push(json!({"type": "null"})),
+                None => {
+                    let words = schema.get_mut("enum").and_then(Value::as_array_mut);
+                    words.into_iter().for_each(|words| words.push(Value::Null));
+                }
+            },
+        }
+        schema
     }
 
     /// The JSON schema of a record with these fields.

@@ -3,20 +3,29 @@
 //! - `scalar`: values that are one word ([`Scalar`]); `types`: macros that make types for them
 //!   ([`reference!`](crate::reference), [`choice!`](crate::choice), [`number!`](crate::number)).
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
-//! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
+//! - this module: [`Object`], a record with a kind and a key; [`Change`]. `reference`: [`ObjectRef`]; `error`: [`ObjectError`].
 //! - [`described`]: kinds that are described by data, those of plugins.
-//! - `registry`: [`Objects`], the kinds and which names exist; `running`: the objects of a kind that run.
+//! - `any`: objects and kinds whose type is forgotten; `running`: the objects of a kind that run; `pending`: those that wait; `names`: which names exist;
+//!   `registry`: [`Objects`], all of these.
 //! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
-//!   checked whole, ordered, made one by one, and taken back when one fails. `turns`: deletions of very many, in turns.
+//!   checked whole, ordered, made one by one, and taken back when one fails; `rehearsal`: made on a stand-in first. `turns`: deletions of very many, in turns.
 
+mod any;
 mod apply;
+mod budget;
+mod by_key;
 mod change;
 mod check;
 mod circle;
 pub mod described;
+mod error;
 pub mod field;
+mod names;
 mod order;
+mod pending;
+mod reference;
 pub mod registry;
+mod rehearsal;
 mod running;
 pub mod scalar;
 mod step;
@@ -24,17 +33,21 @@ mod turns;
 mod types;
 
 use std::fmt;
-use std::rc::Rc;
 
 /// Maps by the names of objects. PERF: a change looks names up dozens of times; with the standard library's hash a million
 /// routes of a client took 1.1 times as long. This one has a seed of the process's own, too.
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// Sets of them.
-type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
+pub(crate) type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
 
-pub use field::{Field, FieldInfo, Place, Problems, Record};
-pub(crate) use registry::{AnyKind, AnyObject};
-pub use registry::{Kind, Objects};
+pub(crate) use any::{AnyKind, AnyObject};
+pub use budget::BudgetUse;
+pub(crate) use by_key::ByKey;
+pub use error::ObjectError;
+pub use field::{Field, FieldInfo, HIDDEN, Place, Problems, Record};
+pub(crate) use pending::{Waiting, set_aside};
+pub use reference::ObjectRef;
+pub use registry::{Kind, Objects, StandIn};
 pub use scalar::{Interval, Scalar};
 pub(crate) use step::{Instance, Step};
 
@@ -99,29 +112,6 @@ pub trait Object: Record + Clone + PartialEq {
     }
 }
 
-/// The name of something that an object brings into being or refers to: `interface tap0`, `bridge-domains 1`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectRef {
-    /// The space of names: a kind, or what kinds provide together (`interface`).
-    pub space: &'static str,
-    /// The name in that space.
-    pub name: Rc<str>,
-}
-
-impl ObjectRef {
-    /// The thing of this name in this space.
-    pub fn new(space: &'static str, name: impl Into<Rc<str>>) -> ObjectRef {
-        ObjectRef { space, name: name.into() }
-    }
-}
-
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.space)?;
-        if self.name.is_empty() { Ok(()) } else { write!(f, " {}", self.name) }
-    }
-}
-
 /// What a room is asked to do with one of its objects.
 #[derive(Debug)]
 pub enum Change<'a, O> {
@@ -159,80 +149,17 @@ impl<'a, O> Change<'a, O> {
     }
 }
 
-/// Why an object was refused: the object, the field, what is wrong and what would be right.
-///
-/// A room names the field, says what is wrong and, where it can, the remedy; the registry fills in the object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
-#[error("{}", self.text())]
-pub struct ObjectError {
-    /// The object, such as `taps tap0`; empty where no object is concerned.
-    pub object: String,
-    /// The path of the field, such as `paths[1].via`; empty where the object as a whole is meant.
-    pub field: String,
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it; may be empty.
-    pub remedy: String,
-}
-
-impl ObjectError {
-    /// Something is wrong with a field.
-    pub fn field(field: impl Into<String>, what: impl Into<String>) -> ObjectError {
-        ObjectError { object: String::new(), field: field.into(), what: what.into(), remedy: String::new() }
-    }
-
-    /// Something is wrong with the object as a whole.
-    pub fn whole(what: impl Into<String>) -> ObjectError {
-        ObjectError::field("", what)
-    }
-
-    /// It is the room's fault.
-    pub(crate) fn inside() -> ObjectError {
-        ObjectError::whole("this failed inside quiverd").remedy("report it with what quiverd's log says")
-    }
-
-    /// Adds what to do about it.
-    pub fn remedy(mut self, remedy: impl Into<String>) -> ObjectError {
-        self.remedy = remedy.into();
-        self
-    }
-
-    /// Names the object, unless one is named already.
-    pub fn of(mut self, object: &ObjectRef) -> ObjectError {
-        if self.object.is_empty() {
-            self.object = object.to_string();
-        }
-        self
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        for part in [&self.object, &self.field] {
-            if !part.is_empty() {
-                text.push_str(part);
-                text.push_str(": ");
-            }
-        }
-        text.push_str(&self.what);
-        if !self.remedy.is_empty() {
-            text.push_str("; ");
-            text.push_str(&self.remedy);
-        }
-        text
-    }
-
-    /// Whether the field named is one that does not exist.
-    pub(crate) fn is_unknown_field(&self) -> bool {
-        self.what == field::UNKNOWN
-    }
-}
-
 /// The first names of a list, for messages.
 fn shorten(names: &[String]) -> String {
+    shorten_of(names, names.len())
+}
+
+/// The same, of so many of which these are the first.
+fn shorten_of(first: &[String], all: usize) -> String {
     const SHOWN: usize = 8;
-    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    let mut text = first.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if all > SHOWN {
+        text.push_str(&format!(" and {} more", all - SHOWN));
     }
     text
 }

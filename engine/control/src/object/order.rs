@@ -12,12 +12,28 @@ impl Control {
     /// Checks changes as a whole, and gives the steps that make them, in order; nothing happens.
     pub(crate) async fn planned(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<ObjectError>> {
         self.check_steps(&steps, pace).await?;
+        self.check_needs(&steps, pace).await?;
         if let [step] = &steps[..]
             && self.is_alone(step)
         {
             return Ok(steps);
         }
-        let mut in_two = HashSet::default();
+        self.planned_in_two(steps, HashSet::default(), pace).await
+    }
+
+    /// The steps that make objects anew, with what refers to them; nothing happens.
+    pub(crate) async fn planned_anew(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<ObjectError>> {
+        let all = steps.iter().map(Step::id).collect();
+        self.planned_in_two(steps, all, pace).await
+    }
+
+    /// Orders changes; those of `in_two` take two steps.
+    async fn planned_in_two(
+        &self,
+        steps: Vec<Step>,
+        mut in_two: HashSet<ObjectRef>,
+        pace: &mut Pace,
+    ) -> Result<Vec<Step>, Vec<ObjectError>> {
         loop {
             let halves = self.with_replacements(steps.clone(), &in_two, pace).await;
             let stuck = match self.ordered(halves, pace).await {
@@ -92,19 +108,22 @@ impl Control {
     }
 
     /// Orders steps: what is referred to comes before its users and goes after them; a name goes before it comes back.
-    /// Where the references leave it open, deletions come first, last kinds first, then the other changes, first kinds
-    /// first: the order of a file's sections means nothing. Without an order: the steps that wait for each other, and
+    /// Where the references leave it open, what reaches outside is created and changed first and deleted last, since the outside may
+    /// refuse it, and what was deleted there does not come back as it was. Between, deletions come first, last kinds first, then
+    /// the other changes, first kinds first: the order of a file's sections means nothing. Without an order: the steps that wait for each other, and
     /// what waits for them.
-    async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
+    pub(super) async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
         if steps.len() < 2 {
             return Ok(steps);
         }
         let kinds = self.objects().kinds();
         let ranks: HashMap<&str, usize> = kinds.iter().enumerate().map(|(rank, kind)| (kind.name(), rank)).collect();
         let rank = |step: &Step| ranks.get(step.kind.name()).copied().unwrap_or_default();
-        steps.sort_by_key(|step| match step.new {
-            None => (false, kinds.len() - rank(step)),
-            Some(_) => (true, rank(step)),
+        steps.sort_by_key(|step| match (&step.new, step.kind.is_outside()) {
+            (Some(_), true) => (0, rank(step)),
+            (None, false) => (1, kinds.len() - rank(step)),
+            (Some(_), false) => (2, rank(step)),
+            (None, true) => (3, kinds.len() - rank(step)),
         });
         let mut order = Order::new(&steps);
         for (index, step) in steps.iter().enumerate() {
@@ -135,6 +154,8 @@ impl Control {
 struct Order {
     removes: HashMap<ObjectRef, usize>,
     creates: HashMap<ObjectRef, usize>,
+    /// Outside resources that deletions release, and their steps.
+    frees: HashMap<String, usize>,
     /// All steps of an object.
     touches: HashMap<ObjectRef, Vec<usize>>,
     after: Vec<Vec<usize>>,
@@ -146,6 +167,7 @@ impl Order {
         let mut order = Order {
             removes: HashMap::default(),
             creates: HashMap::default(),
+            frees: HashMap::default(),
             touches: HashMap::default(),
             after: vec![Vec::new(); steps.len()],
             waits_for: vec![0; steps.len()],
@@ -153,6 +175,9 @@ impl Order {
         for (index, step) in steps.iter().enumerate() {
             order.removes.extend(step.removed_names().iter().map(|name| (name.clone(), index)));
             order.creates.extend(step.created_names().iter().map(|name| (name.clone(), index)));
+            if let (Some(old), None) = (&step.old, &step.new) {
+                order.frees.extend(step.kind.takes(&*old.object).into_iter().map(|name| (name, index)));
+            }
             order.touches.entry(step.id()).or_default().push(index);
         }
         order
@@ -172,7 +197,11 @@ impl Order {
             object.follows.iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
         };
         match (&step.old, &step.new) {
-            (None, Some(new)) => edges.extend(touching(new).into_iter().map(|touch| (touch, index))),
+            (None, Some(new)) => {
+                edges.extend(touching(new).into_iter().map(|touch| (touch, index)));
+                let takes = step.kind.takes(&*new.object);
+                edges.extend(takes.iter().filter_map(|name| self.frees.get(name)).map(|freed| (*freed, index)));
+            }
             (Some(old), None) => edges.extend(touching(old).into_iter().map(|touch| (index, touch))),
             _ => {}
         }

@@ -1,22 +1,30 @@
-//! The kinds of objects, the objects that run, and how changes are applied.
+//! The kinds of objects, and the objects that run.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::hash::{Hash, Hasher};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::field::{FieldInfo, Place, Problems};
+use super::any::{AnyKind, AnyObject};
+use super::budget::{self, Budget, BudgetUse};
+use super::field::{FieldInfo, HIDDEN, Problems};
+use super::names::Names;
+use super::pending::Pending;
 use super::running::Running;
-use super::{Change, Instance, Object, ObjectError, ObjectRef, Step};
-use super::{HashMap, HashSet};
+use super::{Change, HashMap, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
+use crate::time::LocalFuture;
 
 /// How a room applies its objects of one kind.
 type Apply<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
 /// What a room refuses, whatever else is configured.
 type Check<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
+/// `apply` on a control side without an outside.
+type Inside<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
+/// Checks that an object's outside requirements are met; names the outside resources that it occupies.
+type Needs<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
+type Takes<O> = Box<dyn Fn(&O) -> Vec<String>>;
 /// What must be done before the rest of a file can be read.
 type Open<O> = Box<dyn Fn(&Control, &O) -> Result<(), ObjectError>>;
 
@@ -28,14 +36,31 @@ pub struct Kind<O: Object> {
     apply: Apply<O>,
     check: Option<Check<O>>,
     open: Option<Open<O>>,
+    outside: Option<Outside<O>>,
+    /// Descriptions of its fields, made when they are first asked for: with schemas and texts they take long.
+    fields: OnceCell<Rc<[FieldInfo]>>,
+    /// The names of its secret fields.
+    secrets: Vec<&'static str>,
     running: Running<O::Key, O>,
+    /// Bytes that an object takes, with all that follows from it.
+    memory: fn(&O) -> u64,
+}
+
+/// Access of a kind to the outside: the system, its devices, other programs.
+struct Outside<O> {
+    inside: Inside<O>,
+    needs: Needs<O>,
+    takes: Takes<O>,
 }
 
 impl<O: Object> Kind<O> {
     /// A kind whose changes `apply` makes real. It is called once for each change, after what the object refers to
     /// was applied; when it returns an error, nothing must have changed.
     pub fn new(apply: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static) -> Kind<O> {
-        Kind { apply: Box::new(apply), check: None, open: None, running: Running::new(O::key) }
+        let secrets = O::record_fields().into_iter().filter(|field| field.secret).map(|field| field.name).collect();
+        let (running, memory) = (Running::new(O::key), (|_| budget::OBJECT) as fn(&O) -> u64);
+        let (apply, fields) = (Box::new(apply), OnceCell::new());
+        Kind { apply, check: None, open: None, outside: None, fields, secrets, running, memory }
     }
 
     /// Adds what must hold of an object by itself: checked for all objects before any is applied.
@@ -44,118 +69,35 @@ impl<O: Object> Kind<O> {
         self
     }
 
+    /// Says how many bytes of memory an object takes, with all that its room makes of it, for the budget of objects. By default
+    /// it is some two thousand.
+    pub fn memory(self, memory: fn(&O) -> u64) -> Kind<O> {
+        Kind { memory, ..self }
+    }
+
     /// Adds what is done with the objects of a file before the rest of it is read: for objects that bring further kinds
     /// into being. It is done to compare a file, too, so it must change nothing that runs.
     pub fn open(mut self, open: impl Fn(&Control, &O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
         self.open = Some(Box::new(open));
         self
     }
-}
 
-/// An object whose type is known only to its kind.
-pub(crate) trait AnyObject: Any {
-    fn id(&self) -> ObjectRef;
-    /// The names that it brings: its own first.
-    fn provides(&self) -> Vec<ObjectRef>;
-    /// The targets of its references, without those to its `own` names.
-    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef>;
-    /// The path of each of these references.
-    fn paths(&self, own: &[ObjectRef]) -> Vec<String>;
-    /// What is left of it without what refers to names that are gone, if anything.
-    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>>;
-    /// The names of what it stands on if that is there.
-    fn follows(&self) -> Vec<ObjectRef> {
-        Vec::new()
-    }
-    fn values(&self) -> Map<String, Value>;
-    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
-    fn equals(&self, other: &dyn AnyObject) -> bool;
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any>;
-}
-
-impl<O: Object> AnyObject for O {
-    fn id(&self) -> ObjectRef {
-        Object::id(self)
-    }
-    fn provides(&self) -> Vec<ObjectRef> {
-        let own = Object::id(self);
-        let names = || std::iter::once(&"").chain(O::PARTS).map(|part| format!("{}{}{part}", O::PREFIX, own.name));
-        let shared = O::PROVIDES.into_iter().flat_map(|space| names().map(move |name| ObjectRef::new(space, name)));
-        let shared: Vec<_> = shared.collect();
-        [own].into_iter().chain(shared).collect()
-    }
-    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef> {
-        let mut found = Vec::new();
-        self.record_references(&Place::Whole, &mut |_, target| {
-            if !own.contains(&target) {
-                found.push(target);
-            }
-        });
-        found
-    }
-    fn paths(&self, own: &[ObjectRef]) -> Vec<String> {
-        let mut found = Vec::new();
-        self.record_references(&Place::Whole, &mut |place, target| {
-            if !own.contains(&target) {
-                found.push(place.to_string());
-            }
-        });
-        found
-    }
-    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
-        let own = AnyObject::provides(self);
-        let rest = self.clone().record_without(&|target| gone.contains(target) && !own.contains(target))?;
-        Some(Rc::new(rest))
-    }
-    fn follows(&self) -> Vec<ObjectRef> {
-        Object::follows(self)
-    }
-    fn values(&self) -> Map<String, Value> {
-        self.write_record()
-    }
-    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool {
-        new.as_any().downcast_ref::<O>().is_some_and(|new| Object::must_be_replaced_by(self, new))
-    }
-    fn equals(&self, other: &dyn AnyObject) -> bool {
-        other.as_any().downcast_ref::<O>() == Some(self)
-    }
-    fn as_any(&self) -> &dyn Any {
+    /// Says that the objects reach outside: into the system, where a change can be refused that is right by itself, and where
+    /// what was deleted does not come back as it was. They are created before and deleted after all others, where references
+    /// and names let them.
+    ///
+    /// - `inside` does what `apply` does, without the outside: for rehearsals ([`Control::rehearse`]).
+    /// - `needs` is an error if something is missing outside that an object needs, such as a namespace. It changes nothing.
+    /// - `takes` names what an object takes outside, so that no other can have it: it goes before it comes again.
+    pub fn outside(
+        mut self,
+        inside: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static,
+        needs: impl Fn(&O) -> Result<(), ObjectError> + 'static,
+        takes: impl Fn(&O) -> Vec<String> + 'static,
+    ) -> Kind<O> {
+        self.outside = Some(Outside { inside: Box::new(inside), needs: Box::new(needs), takes: Box::new(takes) });
         self
     }
-    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any> {
-        self
-    }
-}
-
-/// A kind whose type is known only to itself.
-pub(crate) trait AnyKind: Any {
-    fn name(&self) -> &'static str;
-    fn doc(&self) -> &'static str;
-    fn fields(&self) -> Vec<FieldInfo>;
-    fn schema(&self) -> Value;
-    /// Reads and checks an object; all problems, their fields relative to the object.
-    fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
-    fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError>;
-    /// Whether [`AnyKind::open`] does anything.
-    fn opens(&self) -> bool {
-        false
-    }
-    /// Does what must be done before the rest of the object's file can be read.
-    fn open(&self, _control: &Control, _object: &dyn AnyObject) -> Result<(), ObjectError> {
-        Ok(())
-    }
-    fn running(&self) -> Vec<Rc<dyn AnyObject>>;
-    /// The running object with the key of `like`.
-    fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>>;
-    /// Has the room apply a change, and keeps what runs then.
-    fn apply(
-        &self,
-        control: &Control,
-        old: Option<Rc<dyn AnyObject>>,
-        new: Option<Rc<dyn AnyObject>>,
-    ) -> Result<(), ObjectError>;
-    fn as_any(&self) -> &dyn Any;
 }
 
 impl<O: Object> AnyKind for Kind<O> {
@@ -165,19 +107,20 @@ impl<O: Object> AnyKind for Kind<O> {
     fn doc(&self) -> &'static str {
         O::DOC
     }
-    fn fields(&self) -> Vec<FieldInfo> {
-        O::record_fields()
+    fn fields(&self) -> Rc<[FieldInfo]> {
+        self.fields.get_or_init(|| O::record_fields().into()).clone()
     }
     fn schema(&self) -> Value {
         super::field::derived::schema::<O>()
     }
-    fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
+    fn parse(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
         let mut problems = Problems::default();
+        for name in self.secrets.iter().filter(|name| values.get(**name).is_some_and(|value| *value == HIDDEN)) {
+            let remedy = "write the secret, or take the file from `quiver save FILE`";
+            problems.within(name, |problems| problems.add(format!("{HIDDEN} stands for a secret"), remedy));
+        }
         match O::read_record(values, &mut problems) {
-            Some(object) if problems.found.is_empty() => match self.check(&object) {
-                Ok(()) => Ok(Rc::new(object)),
-                Err(error) => Err(vec![error]),
-            },
+            Some(object) if problems.found.is_empty() => Ok(Rc::new(object)),
             _ => Err(problems.found),
         }
     }
@@ -199,6 +142,12 @@ impl<O: Object> AnyKind for Kind<O> {
     fn running(&self) -> Vec<Rc<dyn AnyObject>> {
         self.running.any()
     }
+    fn running_after(&self, last: Option<&dyn AnyObject>) -> Vec<Rc<dyn AnyObject>> {
+        self.running.after(last)
+    }
+    fn sorted(&self, objects: Vec<Rc<dyn AnyObject>>) -> Vec<Rc<dyn AnyObject>> {
+        self.running.sorted(objects)
+    }
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>> {
         self.running.find(like)
     }
@@ -209,9 +158,31 @@ impl<O: Object> AnyKind for Kind<O> {
         new: Option<Rc<dyn AnyObject>>,
     ) -> Result<(), ObjectError> {
         self.running.change(old, new, |old, new| match Change::between(old, new) {
-            Some(change) if !control.objects().rehearsed.get() => (self.apply)(control, change),
-            _ => Ok(()),
+            Some(change) => match (control.objects().reach.get(), &self.outside) {
+                (Reach::Nothing, _) => Ok(()),
+                (Reach::Inside, Some(outside)) => (outside.inside)(control, change),
+                _ => (self.apply)(control, change),
+            },
+            None => Ok(()),
         })
+    }
+    fn memory(&self, object: &dyn AnyObject) -> u64 {
+        object.as_any().downcast_ref().map_or(0, self.memory)
+    }
+    fn is_outside(&self) -> bool {
+        self.outside.is_some()
+    }
+    fn needs(&self, object: &dyn AnyObject) -> Result<(), ObjectError> {
+        match (&self.outside, object.as_any().downcast_ref::<O>()) {
+            (Some(outside), Some(typed)) => (outside.needs)(typed).map_err(|error| error.of(&object.id())),
+            _ => Ok(()),
+        }
+    }
+    fn takes(&self, object: &dyn AnyObject) -> Vec<String> {
+        match (&self.outside, object.as_any().downcast_ref::<O>()) {
+            (Some(outside), Some(typed)) => (outside.takes)(typed),
+            _ => vec![],
+        }
     }
     fn as_any(&self) -> &dyn Any {
         self
@@ -224,15 +195,43 @@ type Fault = Rc<dyn Fn(&ObjectRef) -> Result<(), ObjectError>>;
 /// Checks one thing that changes have led to; None if there is nothing left to check.
 type EndCheck = Rc<dyn Fn(&Control) -> Option<Result<(), ObjectError>>>;
 
+/// A control side on which changes are rehearsed, one after the other.
+pub struct StandIn {
+    /// The control side, with the rooms of the one that it stands for.
+    pub control: Control,
+    /// Throws away what its rooms have left for workers and tasks, which it has none of. Called every few steps.
+    pub tidy: fn(&Control),
+}
+
+/// Makes a stand-in for a control side.
+type MakeStandIn = Rc<dyn Fn(Control) -> LocalFuture<Result<StandIn, String>>>;
+
 /// The kinds, and which names exist.
 #[derive(Default)]
 pub struct Objects {
     kinds: RefCell<Kinds>,
     pub(crate) names: RefCell<Names>,
+    /// Configured objects that do not run.
+    pub(crate) pending: Pending,
     fault: RefCell<Option<Fault>>,
     end_checks: RefCell<Vec<EndCheck>>,
-    /// Whether changes are noted and nothing more.
-    rehearsed: Cell<bool>,
+    pub(super) budget: Budget,
+    reach: Cell<Reach>,
+    make_stand_in: RefCell<Option<MakeStandIn>>,
+    /// One that is not in use.
+    pub(super) stand_in: RefCell<Option<StandIn>>,
+}
+
+/// Reach of changes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Reach {
+    /// Rooms apply them, and change what is outside.
+    #[default]
+    Outside,
+    /// Rooms apply them, and the outside is left alone.
+    Inside,
+    /// They are noted and nothing more.
+    Nothing,
 }
 
 /// The kinds, in the order in which they were registered.
@@ -242,119 +241,19 @@ struct Kinds {
     places: HashMap<&'static str, usize>,
 }
 
-/// Which names exist, by which object, and which objects refer to each.
-#[derive(Default)]
-pub(crate) struct Names {
-    pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
-    users: HashMap<ObjectRef, Users>,
-    /// The objects that stand on a name if it is there.
-    followers: HashMap<ObjectRef, HashSet<Known>>,
-}
-
-/// The references to a name.
-#[derive(Default)]
-struct Users {
-    references: usize,
-    /// The objects that they are of.
-    objects: HashSet<Known>,
-}
-
-/// An object as names know it: by its place in memory. PERF: a million routes refer to one interface.
-struct Known(Rc<dyn AnyObject>);
-
-impl Known {
-    fn place(&self) -> *const () {
-        Rc::as_ptr(&self.0).cast()
-    }
-}
-impl PartialEq for Known {
-    fn eq(&self, other: &Known) -> bool {
-        self.place() == other.place()
-    }
-}
-impl Eq for Known {}
-impl Hash for Known {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.place().hash(state);
-    }
-}
-
-/// Places that a map or set that was large is to have now: a million routes leave 100 MB of empty ones behind. They are given back
-/// when seven of eight are empty, and twice what is needed stays, so it costs each removal next to nothing.
-fn fewer_places(len: usize, capacity: usize) -> Option<usize> {
-    const SMALL: usize = 1024;
-    (capacity > SMALL && len < capacity / 8).then_some(len * 2)
-}
-
-impl Names {
-    /// Notes that an object came into being (`present`) or went.
-    pub fn note(&mut self, instance: &Instance, present: bool) {
-        let object = &instance.object;
-        for name in &instance.provides {
-            if present {
-                self.providers.insert(name.clone(), object.clone());
-            } else if self.providers.get(name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
-                self.providers.remove(name);
-                if let Some(places) = fewer_places(self.providers.len(), self.providers.capacity()) {
-                    self.providers.shrink_to(places);
-                }
-            }
-        }
-        let known = || Known(object.clone());
-        for name in &instance.follows {
-            let followers = self.followers.entry(name.clone()).or_default();
-            if present {
-                followers.insert(known());
-            } else {
-                followers.remove(&known());
-            }
-            if followers.is_empty() {
-                self.followers.remove(name);
-            }
-        }
-        for target in &instance.targets {
-            if present {
-                // Most targets are referred to already; a new entry alone needs the name.
-                if !self.users.contains_key(target) {
-                    self.users.insert(target.clone(), Users::default());
-                }
-                let Some(users) = self.users.get_mut(target) else { continue };
-                users.references += 1;
-                users.objects.insert(known());
-            } else if let Some(users) = self.users.get_mut(target) {
-                // All of its references go at once, so the first takes it out of the set.
-                users.references -= 1;
-                users.objects.remove(&known());
-                if let Some(places) = fewer_places(users.objects.len(), users.objects.capacity()) {
-                    users.objects.shrink_to(places);
-                }
-                if users.references == 0 {
-                    self.users.remove(target);
-                }
-            }
-        }
-    }
-    /// How many references a name has.
-    pub fn uses(&self, name: &ObjectRef) -> usize {
-        self.users.get(name).map_or(0, |users| users.references)
-    }
-    /// The objects that refer to one of these names, in no order.
-    pub fn users_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
-        let users = names.iter().filter_map(|name| self.users.get(name));
-        users.flat_map(|users| &users.objects).map(|user| user.0.clone()).collect()
-    }
-    /// The objects that stand on one of these names, in no order.
-    pub fn followers_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
-        let followers = names.iter().filter_map(|name| self.followers.get(name));
-        followers.flatten().map(|follower| follower.0.clone()).collect()
-    }
-    /// Whether anything stands on a name.
-    pub fn has_followers(&self, name: &ObjectRef) -> bool {
-        self.followers.contains_key(name)
+impl Control {
+    /// The configuration: kinds of objects, and the objects that run.
+    pub fn objects(&self) -> &Objects {
+        self.part()
     }
 }
 
 impl Objects {
+    /// The memory budget of objects, and its use by kind.
+    pub fn budget_use(&self) -> BudgetUse {
+        self.budget.usage()
+    }
+
     /// Registers a kind.
     ///
     /// # Panics
@@ -373,8 +272,24 @@ impl Objects {
 
     /// From now on, changes are checked and noted, and no room applies them: to see which configuration commands lead to,
     /// without touching the machine. What rooms would name themselves has no name then.
-    pub fn rehearse(&self) {
-        self.rehearsed.set(true);
+    pub fn only_note(&self) {
+        self.reach.set(Reach::Nothing);
+    }
+
+    /// From now on, rooms apply changes without touching what is outside: this control side is a stand-in for rehearsals.
+    pub(crate) fn stay_inside(&self) {
+        self.reach.set(Reach::Inside);
+    }
+
+    /// Says how a stand-in is made, once, when it is needed: a second control side ([`Control::aside`]) with the same rooms, on which a new configuration
+    /// is rehearsed before it runs. Without it, what a room refuses is found while it is applied.
+    pub fn rehearse_on(&self, make: impl Fn(Control) -> LocalFuture<Result<StandIn, String>> + 'static) {
+        *self.make_stand_in.borrow_mut() = Some(Rc::new(make));
+        *self.stand_in.borrow_mut() = None;
+    }
+
+    pub(super) fn make_stand_in(&self) -> Option<MakeStandIn> {
+        self.make_stand_in.borrow().clone()
     }
 
     /// Asks `fault` before every change of an object; what it refuses is refused as if the room had. For tests and
@@ -408,6 +323,14 @@ impl Objects {
         self.with(|kind: &Kind<O>| kind.running.all())
     }
 
+    /// The names of the first objects of a kind, sorted, and how many objects there are.
+    pub(super) fn first_names<O: Object>(&self) -> (Vec<String>, usize) {
+        let (first, all) = self.with(|kind: &Kind<O>| (kind.running.after(None), kind.running.len()));
+        let mut names: Vec<String> = first.iter().map(|object| object.id().name.to_string()).collect();
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        (names, all)
+    }
+
     /// The names that exist in a space, sorted: what references to it can say.
     pub fn names_in(&self, space: &str) -> Vec<String> {
         let names = self.names.borrow();
@@ -423,7 +346,7 @@ impl Objects {
     }
 
     /// The running object of this name.
-    pub(super) fn running(&self, id: &ObjectRef) -> Option<Rc<dyn AnyObject>> {
+    pub(crate) fn running(&self, id: &ObjectRef) -> Option<Rc<dyn AnyObject>> {
         self.names.borrow().providers.get(id).cloned()
     }
 
@@ -454,62 +377,4 @@ impl Objects {
 pub(super) fn natural(name: &str) -> (String, u64, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0), name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An object without anything in it.
-    struct Empty(usize);
-
-    impl AnyObject for Empty {
-        fn id(&self) -> ObjectRef {
-            ObjectRef::new("empties", self.0.to_string())
-        }
-        fn provides(&self) -> Vec<ObjectRef> {
-            vec![self.id()]
-        }
-        fn targets(&self, _: &[ObjectRef]) -> Vec<ObjectRef> {
-            vec![ObjectRef::new("empties", "all")]
-        }
-        fn paths(&self, _: &[ObjectRef]) -> Vec<String> {
-            vec![]
-        }
-        fn without(&self, _: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
-            None
-        }
-        fn values(&self) -> Map<String, Value> {
-            Map::new()
-        }
-        fn must_be_replaced_by(&self, _: &dyn AnyObject) -> bool {
-            false
-        }
-        fn equals(&self, _: &dyn AnyObject) -> bool {
-            false
-        }
-        fn as_any(&self) -> &dyn Any {
-            self
-        }
-        fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any> {
-            self
-        }
-    }
-
-    #[test]
-    fn names_that_were_many_give_their_places_back() {
-        let mut names = Names::default();
-        let all: Vec<Rc<Instance>> = (0..50_000).map(|n| Instance::of(Rc::new(Empty(n)))).collect();
-        all.iter().for_each(|instance| names.note(instance, true));
-        let target = ObjectRef::new("empties", "all");
-        let places = |names: &Names| (names.providers.capacity(), names.users[&target].objects.capacity());
-        let (providers, users) = places(&names);
-        assert!(providers >= 50_000 && users >= 50_000);
-        all[10..].iter().for_each(|instance| names.note(instance, false));
-        let (providers, users) = places(&names);
-        assert!(providers < 2000 && users < 2000, "{providers} names, {users} users");
-        // The others are known still.
-        assert_eq!((names.providers.len(), names.uses(&target)), (10, 10));
-        assert!(all[..10].iter().all(|instance| names.providers.contains_key(&instance.provides[0])));
-    }
 }

@@ -2,10 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::rc::Rc;
 
 use super::ObjectError;
-use super::registry::AnyObject;
+use super::any::AnyObject;
+
+/// Objects that are given at a time.
+pub(super) const SOME: usize = 256;
 
 /// The running objects of a kind, by key.
 pub(super) struct Running<K, O> {
@@ -24,6 +28,11 @@ impl<K: Ord, O: AnyObject> Running<K, O> {
         self.objects.borrow().get(key).cloned()
     }
 
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        self.objects.borrow().len()
+    }
+
     /// All of them, by key.
     pub fn all(&self) -> Vec<Rc<O>> {
         self.objects.borrow().values().cloned().collect()
@@ -32,6 +41,21 @@ impl<K: Ord, O: AnyObject> Running<K, O> {
     /// All of them, their type forgotten.
     pub fn any(&self) -> Vec<Rc<dyn AnyObject>> {
         self.objects.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
+    }
+
+    /// Up to [`SOME`] objects behind the key of `last`, or the first ones; none at the end.
+    pub fn after(&self, last: Option<&dyn AnyObject>) -> Vec<Rc<dyn AnyObject>> {
+        let last = last.and_then(|last| last.as_any().downcast_ref()).map(self.key);
+        let bounds = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let objects = self.objects.borrow();
+        objects.range(bounds).take(SOME).map(|(_, object)| object.clone() as Rc<dyn AnyObject>).collect()
+    }
+
+    /// These objects by key. Of several with one key, the last one.
+    pub fn sorted(&self, objects: Vec<Rc<dyn AnyObject>>) -> Vec<Rc<dyn AnyObject>> {
+        let keyed =
+            objects.into_iter().filter_map(|object| Some(((self.key)(object.as_any().downcast_ref()?), object)));
+        keyed.collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
     /// The one with the key of `like`.

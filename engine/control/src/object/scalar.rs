@@ -29,18 +29,24 @@ pub trait Scalar: Display + Clone + 'static {
         Value::String(self.to_string())
     }
 
+    /// The JSON schema of the numbers that can stand here in place of a text; nothing if only texts can.
+    fn number_schema() -> Option<Value> {
+        None
+    }
+
     /// Reads the value as JSON and YAML have it.
     fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::String(text) => Self::parse(text),
-            Value::Number(number) => Self::parse(&number.to_string()),
+            Value::Number(number) if Self::number_schema().is_some() => Self::parse(&number.to_string()),
             _ => Err(String::new()),
         }
     }
 
-    /// The JSON schema of the value.
+    /// The JSON schema of the value: it takes what [`Scalar::from_value`] takes, and of texts any that it does not know.
     fn schema() -> Value {
-        json!({"type": "string", "description": Self::EXPECTED})
+        let text = json!({"type": "string", "description": Self::EXPECTED});
+        Self::number_schema().map_or(text.clone(), |number| json!({"anyOf": [number, text]}))
     }
 
     /// The words that can stand here, if they are few and known beforehand.
@@ -101,6 +107,9 @@ impl Scalar for Interval {
     const EXPECTED: &'static str = "a number of seconds from 0.001 to 3600";
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().ok().and_then(Interval::seconds).ok_or_else(String::new)
+    }
+    fn number_schema() -> Option<Value> {
+        Some(json!({"type": "number", "minimum": 0.001, "maximum": 3600}))
     }
 }
 
@@ -221,7 +230,7 @@ impl Scalar for VlanId {
     fn to_value(&self) -> Value {
         Value::from(self.get())
     }
-    fn schema() -> Value {
-        json!({"type": "integer", "minimum": 0, "maximum": 4094})
+    fn number_schema() -> Option<Value> {
+        Some(json!({"type": "integer", "minimum": 0, "maximum": 4094}))
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::ObjectRef;
-use super::registry::{AnyKind, AnyObject};
+use super::any::{AnyKind, AnyObject};
 
 /// An object with the names that are asked for again and again while a change is checked, ordered and made: they are
 /// computed once, since each is a text.

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::registry::{AnyObject, natural};
+use super::any::AnyObject;
+use super::registry::natural;
 use super::{HashSet, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
 use crate::pace::Pace;

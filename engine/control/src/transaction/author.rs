@@ -5,12 +5,74 @@ use std::rc::Rc;
 
 /// Who changes the configuration, as history and refusals name them: a user of the machine, or the daemon itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Author(Rc<str>);
+pub struct Author {
+    name: Rc<str>,
+    rights: Rights,
+    /// The user's number on this machine, if it is known.
+    uid: Option<u32>,
+}
+
+/// The way by which a change came: a socket, a file, a signal. Hosts name theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source(pub &'static str);
+
+/// The daemon itself.
+impl Default for Source {
+    fn default() -> Source {
+        Source("quiverd")
+    }
+}
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rights {
+    /// What quiverd may do.
+    Own,
+    /// Change the configuration, and have only some files opened.
+    Guest,
+    /// Look, and nothing else.
+    Viewer,
+}
 
 impl Author {
-    /// The author of this name.
+    /// The author of this name, for whom any file may be opened that quiverd may open.
     pub fn new(name: &str) -> Author {
-        Author(name.into())
+        Author { name: name.into(), rights: Rights::Own, uid: None }
+    }
+
+    /// The same, who is the user of this number.
+    pub fn with_uid(self, uid: u32) -> Author {
+        Author { uid: Some(uid), ..self }
+    }
+
+    /// The user's number, if it is known.
+    pub fn uid(&self) -> Option<u32> {
+        self.uid
+    }
+
+    /// The same with fewer rights than quiverd has: only files within their [reach](crate::files::Reach) are opened for them.
+    pub fn as_guest(self) -> Author {
+        Author { rights: Rights::Guest, ..self }
+    }
+
+    /// The same, who may only look: run commands that begin with `show`.
+    pub fn as_viewer(self) -> Author {
+        Author { rights: Rights::Viewer, ..self }
+    }
+
+    /// Whether they have fewer rights than quiverd.
+    pub fn is_guest(&self) -> bool {
+        self.rights != Rights::Own
+    }
+
+    /// Whether they may only look.
+    pub fn is_viewer(&self) -> bool {
+        self.rights == Rights::Viewer
+    }
+
+    /// Somebody of another name with the same rights.
+    pub fn renamed(&self, name: &str) -> Author {
+        Author { name: name.into(), ..self.clone() }
     }
 }
 
@@ -23,6 +85,6 @@ impl Default for Author {
 
 impl fmt::Display for Author {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::audit::Told;
 use super::hold::Hold;
-use super::{Author, Candidate, TransactionError, Version};
-use crate::cli::Reply;
-use crate::config::{Desired, describe};
+use super::state::Candidate;
+use super::{Author, TransactionError, Version};
+use crate::cli::{Output, Reply};
+use crate::config::{Desired, Scope, describe, list_differences};
 use crate::control::Control;
-use crate::object::Step;
+use crate::object::{ObjectError, Step, Waiting};
 use crate::pace::Pace;
 
 /// On what terms a configuration is applied.
@@ -25,6 +27,12 @@ pub struct Terms {
     /// Seconds within which it must be confirmed; without them it needs no confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_within: Option<u32>,
+    /// What becomes of running objects that the file does not name.
+    #[serde(default, skip_serializing_if = "Scope::is_whole")]
+    pub scope: Scope,
+    /// Whether a file without objects may remove all that runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_empty: bool,
 }
 
 impl Terms {
@@ -48,52 +56,88 @@ pub(super) struct Goal {
     /// Where the text comes from, for its errors.
     pub file: String,
     pub text: Rc<str>,
+    /// Whether what is missing outside may come later: of a configuration that is known to be right.
+    pub waits: bool,
+}
+
+impl Goal {
+    fn file(file: &str, text: Rc<str>, scope: Scope) -> Goal {
+        let option = if scope.is_whole() { "" } else { "--merge " };
+        Goal { what: format!("apply {option}{file}"), file: file.to_owned(), text, waits: false }
+    }
 }
 
 impl Control {
     /// What applying this file would change.
-    pub async fn diff(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
-        let _hold = self.hold(&format!("diff {file}"))?;
-        let mut pace = Pace::in_turns(self);
-        let desired = Desired::read(self, file, text, &mut pace).await?;
-        let steps = desired.steps(self, &mut pace).await;
-        self.check_steps(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
-        Ok(describe(&steps, &mut pace).await)
+    pub async fn diff(&self, file: &str, text: &str, scope: Scope) -> Result<Reply, TransactionError> {
+        let (_hold, steps) = self.compare(file, text, scope).await?;
+        Ok(describe(&steps, &mut Pace::in_turns(self)).await)
     }
 
-    /// The steps that applying this file would take, in order. It is the candidate from now on.
-    pub async fn plan(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
+    /// The same, given out as it is made.
+    pub(crate) async fn list_diff(
+        &self,
+        output: &Output,
+        file: &str,
+        text: &str,
+        scope: Scope,
+    ) -> Result<Reply, TransactionError> {
+        let (_hold, steps) = self.compare(file, text, scope).await?;
+        Ok(list_differences(self, output, steps).await)
+    }
+
+    /// The steps from what runs to what a file wants, if they may be made.
+    async fn compare(&self, file: &str, text: &str, scope: Scope) -> Result<(Hold, Vec<Step>), TransactionError> {
+        let hold = self.hold(&format!("diff {file}"))?;
+        let mut pace = Pace::in_turns(self);
+        let desired = Desired::read_ready(self, file, text, &mut pace).await?;
+        let steps = desired.steps(self, scope, &mut pace).await;
+        self.check_steps(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        desired.free(&mut pace).await;
+        Ok((hold, steps))
+    }
+
+    /// The steps that applying this file would take, in order, after every check that applying it makes. It is the candidate
+    /// from now on.
+    pub async fn plan(&self, file: &str, text: &str, scope: Scope) -> Result<Reply, TransactionError> {
         let _hold = self.hold(&format!("plan {file}"))?;
         let mut pace = Pace::in_turns(self);
-        let desired = Desired::read(self, file, text, &mut pace).await?;
-        let steps = desired.steps(self, &mut pace).await;
+        let desired = Desired::read_ready(self, file, text, &mut pace).await?;
+        let steps = desired.steps(self, scope, &mut pace).await;
         let steps = self.planned(steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        self.rehearse(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
         let (author, after) = (self.author().clone(), self.transactions().changes.get());
-        let candidate = Candidate { author, file: file.to_owned(), text: text.into(), after };
+        let candidate = Candidate { author, file: file.to_owned(), text: text.into(), scope, after };
         *self.transactions().candidate.borrow_mut() = Some(candidate);
         Ok(numbered(&steps))
     }
 
     /// Makes the running configuration that of the file. It is checked whole and changed in the order of its
-    /// references; when a step fails, those before it are undone. It goes on to its end even if this future is dropped.
+    /// references, after all of it was rehearsed on a stand-in; when a step fails nevertheless, those before it are undone. It goes on to its end even if this future is dropped.
     pub async fn apply(&self, file: &str, text: &str, terms: Terms) -> Result<Reply, TransactionError> {
-        let goal = Goal { what: format!("apply {file}"), file: file.to_owned(), text: text.into() };
         self.check_free()?;
-        self.reach(goal, terms).await
+        self.reach(Goal::file(file, text.into(), terms.scope), terms).await
+    }
+
+    /// The same at the start of a daemon: what is missing outside may come later, and all else runs.
+    pub async fn start_with(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
+        // Nothing runs so far that an empty one could remove.
+        let terms = Terms { allow_empty: true, ..Terms::default() };
+        self.reach(Goal { waits: true, ..Goal::file(file, text.into(), terms.scope) }, terms).await
     }
 
     /// Applies the candidate: what this author has planned last, if what runs is still what it was planned for.
     pub async fn apply_candidate(&self, terms: Terms) -> Result<Reply, TransactionError> {
         self.check_free()?;
         let candidate = self.transactions().candidate.borrow().clone();
-        let Candidate { author, file, text, after } = candidate.ok_or(TransactionError::NoCandidate)?;
+        let Candidate { author, file, text, scope, after } = candidate.ok_or(TransactionError::NoCandidate)?;
         if author != *self.author() {
             return Err(TransactionError::OthersCandidate { by: author, file });
         }
         if after != self.transactions().changes.get() {
             return Err(TransactionError::StaleCandidate { file });
         }
-        self.reach(Goal { what: format!("apply {file}"), file, text }, terms).await
+        self.reach(Goal::file(&file, text, scope), Terms { scope, ..terms }).await
     }
 
     /// Makes what runs the saved configuration, and returns it as a file.
@@ -109,8 +153,11 @@ impl Control {
                 by if by == control.author().to_string() => "commands".to_owned(),
                 by => format!("commands of {by}"),
             };
-            let running = control.written(&mut pace).await;
-            control.record(control.author(), what, Terms { comment, confirm_within: None }, &running).await?;
+            let running = control.written(&mut pace, true).await;
+            let terms = Terms { comment: comment.clone(), ..Terms::default() };
+            let version = control.record(control.author(), what, terms, &running).await?;
+            let version = version.map(|version| version.number);
+            control.audit_whole(Told { what: "save", comment: comment.as_deref(), version }, &Value::Null);
             Ok(running)
         })
         .await
@@ -126,22 +173,52 @@ impl Control {
 
     async fn transact(&self, hold: Hold, goal: Goal, terms: Terms) -> Result<Reply, TransactionError> {
         let mut pace = Pace::in_turns(self);
-        let desired = Desired::read(self, &goal.file, &goal.text, &mut pace).await?;
-        let steps = desired.steps(self, &mut pace).await;
-        let told = describe(&steps, &mut pace).await;
-        let steps = self.planned(steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
-        self.record_unsaved(&mut pace).await?;
-        let done = self.run_steps(&steps, &mut pace, &mut |done, all| hold.progress(done, all)).await;
-        done.map_err(|errors| desired.place(errors))?;
-        let running = self.written(&mut pace).await;
-        let recorded = self.record(self.author(), goal.what, terms.clone(), &running).await;
+        let mut desired = Desired::read(self, &goal.file, &goal.text, &mut pace).await?;
+        let mut missing = desired.missing(self, goal.waits, &mut pace).await;
+        let (steps, told, waiting) = loop {
+            let waiting = desired.set_aside(&missing, Default::default(), &mut pace).await;
+            let steps = desired.steps(self, terms.scope, &mut pace).await;
+            if desired.is_empty() && !steps.is_empty() && !terms.allow_empty {
+                return Err(TransactionError::Empty { file: goal.file, objects: steps.len() });
+            }
+            let told = describe(&steps, &mut pace).await;
+            let refused = match self.try_steps(steps, &hold, &mut pace).await {
+                Ok(steps) => break (steps, told, waiting),
+                Err(Tried::Refused(errors)) => errors,
+                Err(Tried::Other(error)) => return Err(error),
+            };
+            // What the outside refuses may wait, where that is allowed.
+            match desired.refused_outside(&refused).filter(|(id, _)| !missing.contains_key(id)) {
+                Some((id, error)) if goal.waits || desired.waits_already(self, &id) => _ = missing.insert(id, error),
+                _ => return Err(desired.place(refused).into()),
+            }
+        };
+        let before = self.objects().pending.all();
+        self.note_waiting(&desired, terms.scope, waiting);
+        let running = self.written(&mut pace, true).await;
+        let recorded = self.record(self.author(), goal.what.clone(), terms.clone(), &running).await;
         let version = match recorded {
             Ok(version) => version,
             Err(error) => {
+                self.objects().pending.replace(before);
                 for error in self.undo_steps(&steps, &mut pace).await {
                     tracing::error!("{error}");
                 }
                 return Err(error);
+            }
+        };
+        let number = version.as_ref().map(|version| version.number);
+        // What runs already was no change.
+        if !steps.is_empty() || number.is_some() {
+            let comment = terms.comment.as_deref();
+            self.audit_whole(Told { what: &goal.what, comment, version: number }, &told.json);
+        }
+        let told = match self.pending() {
+            0 => told,
+            waiting => {
+                let text =
+                    format!("{}\n{waiting} wait to run: `quiver show configuration pending` says why", told.text);
+                Reply::new(text.trim_start(), told.json)
             }
         };
         self.end_unconfirmed();
@@ -149,15 +226,47 @@ impl Control {
         if let (Some(version), Some(seconds), Some(back_to)) = (&version, terms.confirm_within, back_to) {
             self.await_confirmation(version, Duration::from_secs(seconds.into()));
             let text = format!(
-                "{}\nthis is version {}: `quiver confirm` keeps it; if nobody does so in {seconds} s, version {} comes \
-                back",
+                "{}\nthis is version {}: `quiver confirm` keeps it; otherwise version {} comes back in {seconds} s",
                 told.text, version.number, back_to.number
             );
             let json = json!({"changes": told.json, "version": version.number, "confirm-within": seconds});
             return Ok(Reply::new(text.trim_start(), json));
         }
-        let json = json!({"changes": told.json, "version": version.map(|version| version.number)});
+        let json = json!({"changes": told.json, "version": number});
         Ok(Reply::new(told.text, json))
+    }
+
+    /// Plans, rehearses and makes changes; the steps that it took.
+    async fn try_steps(&self, steps: Vec<Step>, hold: &Hold, pace: &mut Pace) -> Result<Vec<Step>, Tried> {
+        let steps = self.planned(steps, pace).await.map_err(Tried::Refused)?;
+        // Where nothing runs, and where there is one step only, a refusal changes nothing.
+        if steps.len() > 1 && !self.is_bare() {
+            self.rehearse(&steps, pace).await.map_err(Tried::Refused)?;
+        }
+        self.record_unsaved(pace).await.map_err(Tried::Other)?;
+        let done = self.run_steps(&steps, pace, &mut |done, all| hold.progress(done, all)).await;
+        done.map_err(Tried::Refused)?;
+        Ok(steps)
+    }
+
+    /// Notes what waits of a configuration that was applied.
+    fn note_waiting(&self, desired: &Desired, scope: Scope, waiting: Vec<Waiting>) {
+        let pending = &self.objects().pending;
+        let mut all = pending.all();
+        // What a part does not name goes on to wait, and what runs without its outside does if it still is as it was.
+        let ids = desired.ids();
+        all.retain(|one| match one.is_lost {
+            true => one.kind.find(&*one.object).is_some_and(|running| running.equals(&*one.object)),
+            false => !scope.is_whole() && !ids.contains(&one.object.id()),
+        });
+        for one in &waiting {
+            if !pending.has(&*one.object) {
+                tracing::warn!("{}; it waits until that is there", one.why);
+            }
+        }
+        all.extend(waiting);
+        pending.replace(all);
+        self.try_again();
     }
 
     /// Makes a version of what commands have changed since the newest one, so that it is not lost with what replaces
@@ -169,7 +278,7 @@ impl Control {
             "" => (Author::default(), "start"),
             by => (Author::new(by), "commands"),
         };
-        let running = self.written(pace).await;
+        let running = self.written(pace, true).await;
         self.record(&author, what.to_owned(), Terms::default(), &running).await.map(|_| ())
     }
 
@@ -185,14 +294,14 @@ impl Control {
         if let Some(newest) = history.versions().first().filter(|newest| newest.confirmed)
             && history.text(newest.number).await.is_ok_and(|newest| newest == text)
         {
-            self.transactions().unsaved.borrow_mut().clear();
+            self.transactions().note_saved();
             return Ok(None);
         }
         let (time, author) = (self.date(), author.to_string());
         let (comment, confirmed) = (terms.comment, terms.confirm_within.is_none());
         let version = Version { number: 0, time, author, what, comment, confirmed };
         let version = history.record(version, &text).await?;
-        self.transactions().unsaved.borrow_mut().clear();
+        self.transactions().note_saved();
         Ok(Some(version))
     }
 
@@ -203,6 +312,14 @@ impl Control {
     ) -> Result<T, TransactionError> {
         self.to_the_end("transaction", work).await.unwrap_or(Err(TransactionError::Failed))
     }
+}
+
+/// Why steps were not made.
+enum Tried {
+    /// They were refused.
+    Refused(Vec<ObjectError>),
+    /// Something else.
+    Other(TransactionError),
 }
 
 /// Steps in their order; what goes and comes back is marked.

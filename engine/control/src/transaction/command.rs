@@ -5,28 +5,29 @@ use serde_json::json;
 
 use super::{Terms, TransactionError};
 use crate::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
-use crate::config::{Desired, describe, value_of};
+use crate::config::{Desired, Scope, list_differences, value_of, without_secrets};
 use crate::control::Control;
 use crate::object::Step;
 use crate::pace::Pace;
 
 const CONFIRM: (&str, &str) = ("seconds", "how long it may be confirmed before it is taken back");
 const COMMENT: (&str, &str) = ("text", "what to say about it in the history");
+const SECRETS: (&str, &str) = ("secrets", "also secrets, which are hidden otherwise");
 const BACK: (&str, &str) = ("back", "how many versions back, as `show history` lists them; 0 is the newest");
 
 pub(crate) fn register(control: &Control) {
     let add = |command: Command| {
-        let texts = [CONFIRM, COMMENT, BACK];
+        let texts = [CONFIRM, COMMENT, BACK, SECRETS];
         control.commands().add(texts.iter().fold(command, |command, (name, text)| command.argument(name, text)));
     };
     add(Command::waiting(
-        "apply candidate {confirm <seconds:u32> | comment <text>}",
-        "Make the configuration run that was planned last.",
+        "apply candidate {confirm <seconds:u32> | comment <text> | allow-empty}",
+        "Apply the candidate: the configuration that was planned last.",
         async |control: Control, matches: Matches, _: Output| Ok(control.apply_candidate(terms(&matches)?).await?),
     ));
     add(Command::waiting(
         "rollback <back:u32> {confirm <seconds:u32> | comment <text>}",
-        "Make an earlier configuration run.",
+        "Apply an earlier configuration from the history.",
         async |control: Control, matches: Matches, _: Output| {
             let back = matches.get::<u32>("back")?;
             Ok(control.rollback(back as usize, terms(&matches)?).await?)
@@ -34,29 +35,43 @@ pub(crate) fn register(control: &Control) {
     ));
     add(Command::waiting(
         "confirm",
-        "Keep the configuration that was applied to be confirmed.",
+        "Confirm the applied configuration, so that it is not rolled back.",
         async |control: Control, _: Matches, _: Output| Ok(control.confirm().await?),
     ));
-    add(Command::new("show history", "Show the configurations that ran, the newest first.", show_history));
+    add(Command::new("show history", "Show the configuration history, newest first.", show_history));
     add(Command::new(
         "show transaction",
-        "Show who changes the configuration, and what waits to be confirmed or saved.",
+        "Show the transaction in progress, and changes that await confirmation or are unsaved.",
         show_transaction,
     ));
     add(Command::waiting(
-        "show configuration [saved | candidate | version <back:u32>]",
-        "Show the running configuration as a file, or another.",
+        "show configuration [pending | saved | candidate | version <back:u32>] [secrets]",
+        "Show the running configuration as a file, another version, or its pending parts; secrets only on request.",
         show_configuration,
+    ));
+    add(Command::new(
+        "clear configuration pending",
+        "Forget the parts of the configuration that wait for something outside.",
+        |control, _| {
+            let pending = &control.objects().pending;
+            if !pending.is_empty() {
+                control.check_free()?;
+                pending.replace(vec![]);
+                control.transactions().note_unsaved(control.author());
+            }
+            Ok(Reply::done())
+        },
     ));
     add(Command::waiting(
         "show differences [candidate | version <back:u32>]",
-        "Show what runs and is not saved; what the candidate would change; or what has changed since a version.",
+        "Show unsaved changes, the changes of the candidate, or those since a version.",
         show_differences,
     ));
 }
 
 fn terms(matches: &Matches) -> Result<Terms, CommandError> {
-    Ok(Terms { comment: matches.find("text")?, confirm_within: matches.find("seconds")? })
+    let (comment, confirm_within) = (matches.find("text")?, matches.find("seconds")?);
+    Ok(Terms { comment, confirm_within, allow_empty: matches.has("allow-empty"), ..Terms::default() })
 }
 
 fn show_history(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
@@ -109,31 +124,46 @@ fn show_transaction(control: &Control, _: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::new(text, json))
 }
 
-async fn show_configuration(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+async fn show_configuration(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    if matches.has("pending") {
+        return Ok(super::waiting::show(&control));
+    }
     let mut pace = Pace::in_turns(&control);
+    let has_secrets = matches.has("secrets");
+    if has_secrets && control.author().is_viewer() {
+        return Err(
+            CommandError::new("viewers are shown no secrets; use the command socket").at(matches.place("secrets"))
+        );
+    }
     let text = match other(&control, &matches).await? {
-        None if !matches.has("saved") => return Ok(control.written(&mut pace).await),
+        None if !matches.has("saved") => return Ok(control.list_written(&output, has_secrets).await),
         None => saved(&control).await?,
         Some((_, text)) => text,
     };
     let json = value_of(&text, &mut pace).await;
+    let (text, json) = if has_secrets { (text, json) } else { without_secrets(&control, text, json) };
     Ok(Reply::new(text, json))
 }
 
-async fn show_differences(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+async fn show_differences(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let mut pace = Pace::in_turns(&control);
     let (forward, name, text) = match other(&control, &matches).await? {
         None => (false, "the saved configuration".to_owned(), saved(&control).await?),
         Some((name, text)) => (matches.has("candidate"), name, text),
     };
+    let scope = match &*control.transactions().candidate.borrow() {
+        Some(candidate) if forward => candidate.scope,
+        _ => Scope::Whole,
+    };
     let _hold = control.hold("show differences")?;
-    let desired = Desired::read(&control, &name, &text, &mut pace).await.map_err(TransactionError::from)?;
-    let mut steps = desired.steps(&control, &mut pace).await;
+    let desired = Desired::read_ready(&control, &name, &text, &mut pace).await.map_err(TransactionError::from)?;
+    let mut steps = desired.steps(&control, scope, &mut pace).await;
     if !forward {
         // From there to what runs.
         steps = steps.iter().rev().map(Step::undo).collect();
     }
-    Ok(describe(&steps, &mut pace).await)
+    desired.free(&mut pace).await;
+    Ok(list_differences(&control, &output, steps).await)
 }
 
 /// The configuration, with its name, that a command speaks of instead of the running or saved one.

@@ -3,27 +3,19 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::audit::Told;
 use super::change::Goal;
-use super::{Author, Store, Terms, TransactionError, Version};
+use super::state::Unconfirmed;
+use super::{Author, Source, Store, Terms, TransactionError, Version};
 use crate::cli::Reply;
 use crate::control::Control;
-use crate::time::{Task, Time};
 
 /// How soon it is tried again to go back, where that failed.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// The same, while somebody holds the configuration.
 const HELD_AGAIN: Duration = Duration::from_millis(100);
-
-/// The newest version, which runs but must still be confirmed.
-pub(super) struct Unconfirmed {
-    version: Version,
-    pub by: Author,
-    pub what: String,
-    pub until: Time,
-    timer: Task,
-}
 
 impl Control {
     /// Takes over the history that a store has kept. A version that nobody had confirmed when the daemon ended is taken
@@ -45,8 +37,13 @@ impl Control {
     /// Makes the saved configuration run, as a daemon does at its start. Nothing if there is none.
     pub async fn resume(&self) -> Result<Option<Version>, TransactionError> {
         let Some(saved) = self.transactions().history.saved() else { return Ok(None) };
-        self.go_to(&saved, "start".to_owned(), Terms::default()).await?;
-        Ok(Some(saved))
+        match self.go_to(&saved, "start".to_owned(), Terms::default()).await {
+            Ok(_) => Ok(Some(saved)),
+            Err(error) => {
+                *self.transactions().not_resumed.borrow_mut() = Some(error.to_string());
+                Err(error)
+            }
+        }
     }
 
     /// Makes the configuration run that was the newest so many versions back; 0 is the newest. It becomes the newest
@@ -75,6 +72,8 @@ impl Control {
             let _hold = hold;
             control.transactions().history.confirm(&version).await?;
             control.end_unconfirmed();
+            let told = Told { what: "confirm", version: Some(version.number), ..Told::default() };
+            control.audit_whole(told, &Value::Null);
             let text = format!("version {} ({}) is kept", version.number, version.what);
             Ok(Reply::new(text, json!({"version": version.number})))
         })
@@ -83,7 +82,8 @@ impl Control {
 
     /// Takes a version back unless it is confirmed in time.
     pub(super) fn await_confirmation(&self, version: &Version, within: Duration) {
-        let (until, number, control) = (self.now() + within, version.number, self.by(Author::default()));
+        let (until, number, control) =
+            (self.now() + within, version.number, self.by(Author::default()).through(Source::default()));
         let timer = self.spawn("confirmation", async move {
             control.sleep_until(until).await;
             control.take_back(number).await;
@@ -116,9 +116,13 @@ impl Control {
         }
     }
 
+    /// A version ran once: what is missing outside of it now may come later.
     async fn go_to(&self, version: &Version, what: String, terms: Terms) -> Result<Reply, TransactionError> {
         let text = self.transactions().history.text(version.number).await?;
-        self.reach(Goal { what, file: format!("version {}", version.number), text: text.into() }, terms).await
+        // A version is known to be what ran, even if that was nothing.
+        let terms = Terms { allow_empty: true, ..terms };
+        self.reach(Goal { what, file: format!("version {}", version.number), text: text.into(), waits: true }, terms)
+            .await
     }
 
     /// A version that the daemon itself goes back to.

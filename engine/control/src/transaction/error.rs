@@ -34,6 +34,17 @@ pub enum TransactionError {
     /// The configuration is wrong, or a step of the change failed and those before it were undone.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Refused(Vec<ConfigError>),
+    /// The file has no objects, so that all that runs would go.
+    #[error(
+        "{file} has no objects: {objects} that run would be removed, and nothing was changed; allow it with \
+        --allow-empty, or add a file's objects to what runs with --merge"
+    )]
+    Empty {
+        /// The file.
+        file: String,
+        /// How many objects run.
+        objects: usize,
+    },
     /// The history cannot be kept or read.
     #[error(
         "the history of the configuration cannot be kept, so nothing was changed: {0}; make room, or mend the disk"

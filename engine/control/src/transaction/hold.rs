@@ -3,31 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::{Author, TransactionError, Transactions};
+use super::TransactionError;
+use super::state::{Held, Transactions};
 use crate::control::Control;
-
-/// Somebody's hold.
-pub(super) struct Held {
-    by: Author,
-    what: String,
-    /// Steps done, of how many; nothing while they are still planned.
-    progress: Cell<(usize, usize)>,
-}
-
-impl Held {
-    /// Who.
-    pub fn by(&self) -> &Author {
-        &self.by
-    }
-
-    /// What they do, and how far they are.
-    pub fn what(&self) -> String {
-        match self.progress.get() {
-            (_, 0) => self.what.clone(),
-            (done, all) => format!("{}, step {} of {all}", self.what, done + 1),
-        }
-    }
-}
 
 /// The configuration is held while this lives.
 pub(super) struct Hold {

@@ -71,7 +71,7 @@ impl Version {
 }
 
 /// Times in JSON.
-mod rfc3339 {
+pub(super) mod rfc3339 {
     use std::time::SystemTime;
 
     use serde::de::Error;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::ports::{self, PortName, port};
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply, Scripts, exec_from};
+use quiver_control::files::{FileError, Reach};
+use quiver_control::transaction::Author;
 use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
@@ -96,7 +98,18 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
         (
             "'intefrace' cannot stand here; did you mean 'interface'?".into(),
             "intefrace".into(),
-            words(&["commands", "configuration", "differences", "history", "interface", "ip", "schema", "transaction"])
+            words(&[
+                "commands",
+                "configuration",
+                "differences",
+                "history",
+                "interface",
+                "ip",
+                "macro",
+                "object",
+                "schema",
+                "transaction"
+            ])
         )
     );
     assert_eq!(
@@ -113,14 +126,14 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
             "'rest' cannot stand here; did you mean 'reset'?".into(),
             "rest".into(),
             words(&[
-                "apply", "clear", "comment", "confirm", "create", "echo", "exec", "please", "reset", "rollback", "set",
-                "show", "wait"
+                "apply", "clear", "comment", "confirm", "create", "define", "echo", "exec", "please", "reset",
+                "rollback", "set", "show", "undefine", "wait"
             ])
         )
     );
     assert_eq!(
         error("reset now"),
-        ("'now' is too much: the command is complete before it".into(), "now".into(), words(&[]))
+        ("'now' is not expected: the command is complete before it".into(), "now".into(), words(&[]))
     );
     let (what, word, _) = error("set interface mtu 70000 p1");
     assert_eq!((what.as_str(), word.as_str()), ("'70000' does not fit: expected a number from 0 to 65535", "70000"));
@@ -141,7 +154,7 @@ fn completion_knows_words_and_what_exists() {
     assert_eq!(complete("s"), (0, "set show".into()));
     assert_eq!(
         complete("show "),
-        (5, "commands configuration differences history interface ip schema transaction".into())
+        (5, "commands configuration differences history interface ip macro object schema transaction".into())
     );
     assert_eq!(complete("sh inter"), (3, "interface".into()));
     assert_eq!(complete("set int st "), (11, "addr p1".into()));
@@ -160,7 +173,15 @@ fn help_comes_from_the_same_grammar() {
         run("set interface state ?").unwrap(),
         "Word    Meaning\n<port>  the port to set (the name of one port)"
     );
-    assert_eq!(run("help sh int").unwrap(), run("sh int?").unwrap());
+    // Of few commands `help` says what they do, and what can follow.
+    assert_eq!(
+        run("help set interface mtu").unwrap(),
+        format!("set interface mtu <mtu:u16> <port>\n  Tell.\n\n{}", run("set interface mtu ?").unwrap())
+    );
+    let help = run("help sh int").unwrap();
+    assert!(help.starts_with("show interface") && help.ends_with(&run("sh int ?").unwrap()), "{help}");
+    // A word that is only begun is explained as by `?`.
+    assert_eq!(run("help s").unwrap(), run("s?").unwrap());
     let all = run("?").unwrap();
     assert!(all.contains("\nset       2 commands\n") && all.contains("\nreset     Tell.\n"), "{all}");
     assert!(run("show interface ?").unwrap().contains("<enter>"));
@@ -214,13 +235,15 @@ fn a_text_may_have_several_commands_and_the_first_that_fails_ends_it() {
 struct Files;
 
 impl Scripts for Files {
-    fn read(&self, path: &Path) -> LocalFuture<io::Result<String>> {
+    fn read(&self, _: Reach, path: &Path) -> LocalFuture<Result<String, FileError>> {
         let text = match path.to_str() {
             Some("a") => Ok("echo begin # a\nexec b\ncomment { all\n of it }\necho end".to_owned()),
             Some("b") => Ok("wait 0.5\nset interface state p1 up\n".to_owned()),
             Some("bad") => Ok("echo begin\n\nfrobnicate\necho end".to_owned()),
+            Some("macros") => Ok("define port p1\ndefine line set interface\n$(line) state $(port) up".to_owned()),
             Some("itself") => Ok("exec itself".to_owned()),
-            _ => Err(io::ErrorKind::NotFound.into()),
+            Some("slow") => return Box::pin(std::future::pending()),
+            _ => Err(FileError::refused(path, io::ErrorKind::NotFound.into())),
         };
         Box::pin(std::future::ready(text))
     }
@@ -240,8 +263,59 @@ fn files_of_commands_are_run_and_their_errors_name_file_and_line() {
     assert!(what.starts_with("bad:3: `frobnicate`: 'frobnicate' cannot stand here"), "{what}");
     assert_eq!(answers, format!("begin\n{what}\n"));
     assert!(said("exec none").1.unwrap_err().what.starts_with("none: "));
+    let begin = control.now();
+    assert!(said("exec slow").1.unwrap_err().what.starts_with("slow takes too long to be read"));
+    assert_eq!(control.now().since(begin), Duration::from_secs(10), "nobody waits for ever");
     assert!(said("exec itself").1.unwrap_err().what.contains("does it run itself?"));
     assert!(said("wait 1e9").1.unwrap_err().what.contains("expected seconds"));
+}
+
+#[test]
+fn macros_stand_for_text_and_an_error_shows_the_line_as_it_became() {
+    let (executor, control) = system();
+    let said = |control: &Control, text: &str| executor.block_on(control.commands().run_script(control, text));
+    exec_from(&control, Rc::new(Files));
+    assert_eq!(said(&control, "exec macros"), ("port=[\"p1\"]\n".to_owned(), Ok(())));
+    let other = control.by(Author::new("somebody else"));
+    let what = said(&other, "echo $(port)").1.unwrap_err().what;
+    assert!(what.starts_with("macro port is not defined"), "{what}");
+    let line = "echo before\n$(line) mtu much $(port)";
+    let error = said(&control, line).1.unwrap_err();
+    let (what, place) = (error.what, error.place.unwrap());
+    assert!(what.ends_with("; with its macros the line is `set interface mtu much p1`"), "{what}");
+    assert_eq!(&line[place], "$(line) mtu much $(port)");
+    assert_eq!(
+        said(&control, "define both \\$(line) $(port)\nshow macro noevaluate").0,
+        "\
+        both                $(line) p1\nline                set interface\nport                p1\n"
+    );
+    assert!(said(&control, "show macro").0.starts_with("both                set interface p1\n"));
+    assert_eq!(said(&control, "undefine both\nundefine line\nshow macro").0, "port                p1\n");
+    assert!(said(&control, "undefine line").1.unwrap_err().what.contains("macro line is not defined"));
+    assert!(said(&control, "define a-b 1").1.unwrap_err().what.contains("letters, digits and `_` only"));
+}
+
+#[test]
+fn of_a_missing_feature_it_is_said_that_it_is_missing() {
+    let (executor, control) = system();
+    for (words, feature) in
+        [("nat44", "NAT44"), ("show interface span", "SPAN"), ("show ip", "IP"), ("show", "anything")]
+    {
+        control.commands().add_missing(words, format!("no {feature}"));
+    }
+    let error = |line: &str| {
+        let output = Output::default();
+        let error = executor.block_on(control.commands().run(&control, line, &output)).unwrap_err();
+        (error.what, line[error.place.unwrap()].to_owned(), error.expected)
+    };
+    assert_eq!(error("nat44 add pool"), ("no NAT44".to_owned(), "nat44".to_owned(), vec![]));
+    assert_eq!(error("sh int span"), ("no SPAN".to_owned(), "sh int span".to_owned(), vec![]));
+    // Where something else is wrong, that is said.
+    assert!(error("nat4 add").0.contains("cannot stand here"));
+    assert!(error("show interface p1 span").0.contains("span"));
+    assert!(error("show ip fib table x").0.contains("'x'"));
+    assert!(error("show ip").0.contains("not complete"));
+    assert!(error("show nothing").0.contains("'nothing' cannot stand here"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The configuration file: read, compared, applied, saved.
 
+use quiver_control::protocol::{self, File, Request, Response};
+use quiver_control::transaction::Author;
 use quiver_testkit::growth::assert_linear;
 
 use crate::ports::{Log, applied, apply_file, control, diff_file, port, switch};
@@ -170,4 +172,66 @@ fn the_reference_and_the_schema_come_from_the_fields() {
     assert_eq!(port["required"], serde_json::json!(["name"]));
     assert_eq!(port["properties"]["mtu"]["maximum"], 65535);
     assert_eq!(port["properties"]["mtu"]["default"], 1500);
+}
+
+/// A door that opens to those who know the word.
+#[derive(quiver_control::Object, Clone, Debug, PartialEq)]
+#[object(kind = "doors")]
+struct Door {
+    /// Its name.
+    #[key]
+    name: String,
+    /// What opens it.
+    #[secret]
+    word: Option<String>,
+}
+
+#[test]
+fn secrets_are_shown_to_those_who_ask_for_them_and_saved() {
+    let (executor, control) = control();
+    control.objects().add(quiver_control::Kind::new(crate::ports::apply::<Door>));
+    let said = |line: &str| {
+        let (text, done) = executor.block_on(control.commands().run_script(&control, line));
+        done.expect("it runs");
+        text
+    };
+    let file = "doors:\n  - name: back\n  - name: front\n    word: sesame\n";
+    let difference = diff_file(&executor, &control, "net.yaml", file).expect("it is right");
+    assert!(difference.text.contains("word: \"<hidden>\""), "{}", difference.text);
+    assert!(!difference.text.contains("sesame") && !difference.json.to_string().contains("sesame"));
+    let told = apply_file(&executor, &control, "net.yaml", file).expect("it is right");
+    assert!(!told.text.contains("sesame") && !told.json.to_string().contains("sesame"));
+    for line in ["show configuration", "show configuration saved", "show configuration version 0"] {
+        let shown = said(line);
+        assert!(shown.contains("word: \"<hidden>\"") && !shown.contains("sesame"), "{line}: {shown}");
+        let asked = said(&format!("{line} secrets"));
+        assert!(asked.contains(file.trim_end()), "{line}: {asked}");
+        // What hides a secret is none.
+        let refused = diff_file(&executor, &control, "net.yaml", &shown).expect_err("it has no secret");
+        assert!(refused[0].to_string().contains("word: <hidden> stands for a secret"), "{}", refused[0]);
+    }
+    // Viewers look at what is no secret, and change nothing.
+    let viewer = control.by(Author::new("eve").as_viewer());
+    let ask = |request| executor.block_on(protocol::answer(&viewer, request).1);
+    let command = |line: &str| Request::Command { line: line.into(), json: false };
+    let given = || File { name: "x".into(), text: String::new(), json: false, terms: Default::default() };
+    let Response::Done(shown) = ask(command("show configuration")) else { panic!("viewers look") };
+    assert!(shown.text.contains("<hidden>"), "{}", shown.text);
+    for request in [
+        command("show configuration secrets"),
+        command("rollback 0"),
+        command("exec /etc/passwd"),
+        command("wait 1"),
+        Request::Apply(given()),
+        Request::Plan(given()),
+        Request::Diff(given()),
+        Request::Save { json: false, comment: None },
+    ] {
+        let Response::Error(refusal) = ask(request.clone()) else { panic!("{request:?}") };
+        assert!(refusal.what.starts_with("viewers "), "{}", refusal.what);
+    }
+    // A file that is saved can be applied again.
+    assert!(control.save().text.contains("word: sesame"));
+    let other = diff_file(&executor, &control, "net.yaml", &file.replace("sesame", "open")).expect("it is right");
+    assert_eq!(other.text, "~ doors front\n  - word: \"<hidden>\"\n  + word: \"<hidden>\"");
 }

@@ -243,7 +243,8 @@ proptest! {
         executor.block_on(first.open_history(disk.clone())).unwrap();
         let mut ran = Vec::new();
         for (configuration, by_commands) in &configurations {
-            executor.block_on(first.apply("f", &file(configuration), Terms::default())).unwrap();
+            let terms = Terms { allow_empty: true, ..Terms::default() };
+            executor.block_on(first.apply("f", &file(configuration), terms)).unwrap();
             if *by_commands {
                 first.put(ports::port("by-command")).unwrap();
                 executor.block_on(first.keep(None)).unwrap();

@@ -40,9 +40,28 @@ fn what_runs_is_kept_and_nothing_is_applied_twice() {
 }
 
 #[test]
+fn objects_have_a_budget_of_memory_and_what_goes_gives_back() {
+    let control = ready();
+    let used = control.objects().budget_use();
+    assert_eq!((used.used, used.kinds), (3 * 2048, vec![("ports", 2 * 2048), ("switches", 2048)]));
+    control.set_object_memory(4 * 2048);
+    control.put(port("p3")).unwrap();
+    applied(&control);
+    let told = "ports p4: it takes 2048 bytes, and 8192 of the 8192 bytes for objects are used, 6144 of them by ports; delete \
+                some, or start quiverd with more --object-memory";
+    assert_eq!(refused(control.put(port("p4"))), told);
+    assert!(applied(&control).is_empty() && control.objects().get::<Port>(&PortName("p4".into())).is_none());
+    // What takes no more is not refused.
+    control.edit(port("p3"), |port| port.mtu = 9000).unwrap();
+    control.delete::<Port>(&PortName("p3".into())).unwrap();
+    control.put(port("p4")).unwrap();
+    assert_eq!(control.objects().budget_use().used, 4 * 2048);
+}
+
+#[test]
 fn a_rehearsal_checks_and_notes_and_applies_nothing() {
     let control = ready();
-    control.objects().rehearse();
+    control.objects().only_note();
     control.put(port("p3")).unwrap();
     control.put(switch(2, &["p3"])).unwrap();
     assert_eq!(refused(control.put(Port { mtu: 10, ..port("p1") })), "ports p1: mtu: 10 is too small; at least 64");

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::ports::{self, Lease, Log, PortName, Switch, applied, control, port, switch};
+use crate::ports::{self, Lease, Log, Port, PortName, Switch, applied, control, port, switch};
 use quiver_control::Control;
 use quiver_control::cli::Reply;
+use quiver_control::config::Scope;
 use quiver_control::transaction::{Author, Terms, TransactionError};
 use quiver_testkit::executor::Executor;
 
@@ -94,8 +95,7 @@ fn what_is_not_confirmed_in_time_is_taken_back() {
     let bob = by(&control, "bob");
     let told = executor.block_on(bob.apply("g.yaml", OTHER, confirmed_within(60))).unwrap();
     assert!(
-        told.text
-            .ends_with("this is version 3: `quiver confirm` keeps it; if nobody does so in 60 s, version 2 comes back")
+        told.text.ends_with("this is version 3: `quiver confirm` keeps it; otherwise version 2 comes back in 60 s")
     );
     executor.run_for(Duration::from_secs(59));
     assert_eq!(control.objects().all::<Switch>().len(), 0);
@@ -196,7 +196,7 @@ fn the_candidate_is_what_was_planned_for_what_runs() {
     control.put(switch(1, &["p1"])).unwrap();
     applied(&control);
     let text = "switches:\n- {id: 1, members: [{port: p1}]}\nports:\n- {name: p1, line: b}\n- name: p2\n";
-    let plan = executor.block_on(alice.plan("f.yaml", text)).unwrap();
+    let plan = executor.block_on(alice.plan("f.yaml", text, Scope::Whole)).unwrap();
     let expected = "\
 1  - switches 1  (replaced: down and up again)
 2  - ports p1  (replaced: down and up again)
@@ -238,4 +238,84 @@ fn versions_that_are_not_there_are_told() {
     let refused = executor.block_on(control.rollback(7, Terms::default())).unwrap_err();
     let expected = "there is no version 7 back; `quiver history` lists those that there are, from 0 to 1";
     assert_eq!(refused.to_string(), expected);
+}
+
+/// The names of the ports that run.
+fn ports_of(control: &Control) -> Vec<String> {
+    control.objects().all::<Port>().iter().map(|port| port.name.to_string()).collect()
+}
+
+#[test]
+fn an_empty_file_removes_all_that_runs_only_if_that_is_allowed() {
+    let (executor, control) = control();
+    // Nothing runs that it could remove.
+    apply(&executor, &control, "").unwrap();
+    apply(&executor, &control, FILE).unwrap();
+    applied(&control);
+    for empty in ["", "# ports:\n", "{}", "ports: []\n"] {
+        let refused = apply(&executor, &control, empty).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "f.yaml has no objects: 3 that run would be removed, and nothing was changed; allow it with --allow-empty, \
+             or add a file's objects to what runs with --merge",
+            "{empty:?}"
+        );
+    }
+    // Nor does a candidate, which may be planned by a script.
+    executor.block_on(control.plan("f.yaml", "", Scope::Whole)).unwrap();
+    assert!(executor.block_on(control.apply_candidate(Terms::default())).is_err());
+    assert!(applied(&control).is_empty());
+    show(&executor, &control, "apply candidate allow-empty");
+    assert_eq!(applied(&control), ["- ports p2", "- switches 1", "- ports p1"]);
+    // What ran is known, even if it was nothing.
+    apply(&executor, &control, FILE).unwrap();
+    executor.block_on(control.rollback(1, Terms::default())).unwrap();
+    assert!(ports_of(&control).is_empty());
+}
+
+#[test]
+fn a_part_is_added_to_what_runs_whole_or_not_at_all() {
+    let part = || Terms { scope: Scope::Part, ..Terms::default() };
+    let (executor, control) = control();
+    apply(&executor, &control, FILE).unwrap();
+    applied(&control);
+    // It may refer to what runs, changes what it names, and removes nothing.
+    let text = "ports:\n- {name: p1, mtu: 1000}\n- name: p3\nswitches:\n- {id: 2, members: [{port: p2}]}\n";
+    let told = executor.block_on(control.diff("g.yaml", text, Scope::Part)).unwrap();
+    assert!(told.text.starts_with("~ ports p1\n") && !told.text.contains("\n- "), "{}", told.text);
+    executor.block_on(control.plan("g.yaml", text, Scope::Part)).unwrap();
+    assert_eq!(show(&executor, &control, "show differences candidate").text, told.text);
+    executor.block_on(control.apply_candidate(Terms::default())).unwrap();
+    assert_eq!(applied(&control), ["+ switches 2", "~ ports p1", "+ ports p3"]);
+    assert_eq!(ports_of(&control), ["p1", "p2", "p3"]);
+    assert_eq!(history(&executor, &control)[0], "quiverd | apply --merge g.yaml | saved");
+    // One without objects adds none; the whole is what is saved.
+    executor.block_on(control.apply("g.yaml", "", part())).unwrap();
+    executor.block_on(control.apply("g.yaml", "ports:\n- name: p4\n", part())).unwrap();
+    executor.block_on(control.rollback(1, Terms::default())).unwrap();
+    assert_eq!(ports_of(&control), ["p1", "p2", "p3"]);
+    // Refused, by a check before the first step or in the middle, it changes nothing.
+    let (before, text) = (control.save(), "ports:\n- name: p5\nswitches:\n- {id: 3, members: [{port: p6}]}\n");
+    assert!(executor.block_on(control.apply("g.yaml", text, part())).is_err());
+    control.room_mut::<Log>().fail_at = Some(1);
+    let text = "ports:\n- name: p5\nswitches:\n- {id: 3, members: [{port: p5}]}\n";
+    assert!(executor.block_on(control.apply("g.yaml", text, part())).is_err());
+    assert_eq!(control.save(), before);
+}
+
+#[test]
+fn a_reference_to_what_runs_but_goes_says_where_to_add_it() {
+    let (executor, control) = control();
+    apply(&executor, &control, "ports:\n- name: p1\n- name: q1\n").unwrap();
+    let refused = |port: &str| {
+        let text = format!("ports:\n- name: q2\nswitches:\n- {{id: 1, members: [{{port: {port}}}]}}\n");
+        apply(&executor, &control, &text).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("p1"),
+        "f.yaml:4:28: switches 1: members[0].port: p1 runs but this file does not define it; add it under ports, or \
+         apply with --merge"
+    );
+    // What goes is no suggestion.
+    assert_eq!(refused("p2"), "f.yaml:4:28: switches 1: members[0].port: there is no port p2; did you mean 'q2'?");
 }

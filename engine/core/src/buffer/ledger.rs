@@ -1,4 +1,4 @@
-//! Which buffers are in somebody's hands: checked in builds that are simulated, and nothing in all others.
+//! The ledger of buffers in use: checked in simulated builds, and empty in all others.
 
 use quiver_table::simulation::SIMULATED;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 /// Findings kept at most: the first ones tell.
 const FINDINGS_MAX: usize = 16;
 
-/// A bit for each buffer: whether somebody holds it.
+/// A bit for each buffer: whether it is in use.
 pub(super) struct Ledger {
     held: Box<[AtomicU64]>,
-    findings: Mutex<Vec<String>>,
+    pub(super) findings: Mutex<Vec<String>>,
     /// The planted bug: what a full transmit queue leaves is freed twice.
-    double_free: AtomicBool,
+    pub(super) double_free: AtomicBool,
     /// The planted bug: of several bundles that were handed over, only the first one is seen.
-    lost_handoff: AtomicBool,
+    pub(super) lost_handoff: AtomicBool,
 }
 
 impl Ledger {
@@ -24,14 +24,14 @@ impl Ledger {
         let (double_free, lost_handoff) = (AtomicBool::new(false), AtomicBool::new(false));
         Ledger { held, findings: Mutex::default(), double_free, lost_handoff }
     }
-    /// Notes that somebody got the buffer.
+    /// Marks a buffer as in use.
     #[inline(always)]
     pub fn taken(&self, id: u32) {
         if SIMULATED && self.word(id).fetch_or(bit(id), Relaxed) & bit(id) != 0 {
             self.find(format!("buffer {id} was handed out while somebody held it"));
         }
     }
-    /// Notes that its holder gave it back. False if nobody held it: then it must not be freed again.
+    /// Marks a buffer as free. False if it was free already: then it must not be freed again.
     #[inline(always)]
     pub fn freed(&self, id: u32) -> bool {
         let held = !SIMULATED || self.word(id).fetch_and(!bit(id), Relaxed) & bit(id) != 0;
@@ -40,7 +40,7 @@ impl Ledger {
         }
         held
     }
-    /// Checks that somebody holds the buffer whose bytes are looked at.
+    /// Checks that the buffer whose bytes are accessed is in use.
     #[inline(always)]
     pub fn touched(&self, id: u32) {
         if SIMULATED && self.word(id).load(Relaxed) & bit(id) == 0 {
@@ -69,45 +69,4 @@ impl Ledger {
 
 fn bit(id: u32) -> u64 {
     1 << (id % 64)
-}
-
-#[cfg(feature = "simulation")]
-impl super::Buffers {
-    /// Plants a bug for the simulation to find.
-    pub fn plant_double_free(&self) {
-        self.0.ledger.double_free.store(true, Relaxed);
-    }
-    /// Plants another one.
-    pub fn plant_lost_handoff(&self) {
-        self.0.ledger.lost_handoff.store(true, Relaxed);
-    }
-    /// Takes what was found wrong with who holds which buffer.
-    pub fn findings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.ledger.findings.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-#[cfg(all(test, feature = "simulation"))]
-mod tests {
-    use crate::Buffers;
-    use crate::buffer::Raw;
-
-    #[test]
-    fn a_second_free_and_a_late_look_are_noticed_and_do_no_harm() {
-        let buffers = Buffers::new(64, 64).expect("memory");
-        let mut pool = buffers.pool().expect("a pool");
-        let packet = pool.packet(b"packet").expect("a buffer");
-        let raw: Raw = packet.disown();
-        assert_eq!(pool.bytes_of(raw), b"packet");
-        let before = pool.local();
-        pool.free_raw(raw);
-        pool.free_raw(raw);
-        assert_eq!(pool.local(), before + 1, "it went back once");
-        assert_ne!(pool.bytes_of(raw), b"packet", "freed buffers are poisoned");
-        let findings = buffers.findings().join("\n");
-        assert!(
-            findings.starts_with("double free: buffer") && findings.contains("\nuse after free: buffer"),
-            "{findings}"
-        );
-    }
 }

@@ -2,30 +2,21 @@
 //! here by slots, such as the descriptors of a ring, until they come back.
 
 use super::memory::{END, HEADROOM, SEGMENT_MAX};
-use super::packet::{Flags, Raw};
 use super::pool::{Buffers, Pool};
+use super::raw::{Flags, Raw, Span};
 use crate::frame::Frame;
 use crate::tx::Batch;
 
-/// A stretch of the buffers' shared memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
-    /// Where it begins in the file.
-    pub offset: u64,
-    /// Its bytes.
-    pub length: u32,
-}
-
 const NOTHING: Raw = Raw { buffer: END, offset: HEADROOM as u16, flags: Flags::NONE, length: 0 };
 
-/// What is lent, by slots. Dropping it takes everything back.
+/// Lent buffers by slot. Dropping it takes everything back.
 pub struct Lent {
     slots: Box<[Raw]>,
     home: Buffers,
 }
 
 impl Lent {
-    /// So many slots, all empty, for buffers of this memory.
+    /// `slots` empty slots for buffers of this memory.
     pub fn new(slots: usize, home: &Buffers) -> Lent {
         Lent { slots: vec![NOTHING; slots].into(), home: home.clone() }
     }

@@ -1,6 +1,7 @@
 //! The memory of the buffers: one reservation of address space, backed by pages as the pool grows.
 #![allow(unsafe_code)]
 
+use super::metadata::PacketMetadata;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::os::fd::OwnedFd;
@@ -21,7 +22,7 @@ pub(crate) const END: u32 = u32::MAX;
 
 const PAGE: usize = 2 << 20;
 
-/// What the pages of the pool are; each step down costs speed on cold paths.
+/// Kind of the pool's pages; each step down costs speed on cold paths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Backing {
     /// 2 MB pages of the system's reserve (hugetlbfs).
@@ -32,7 +33,7 @@ pub enum Backing {
     Plain,
 }
 
-/// What an offloading driver said of a packet, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
+/// Offload state of a packet as the driver reported it, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Offload {
     /// Bit 0: the checksum at `checksum_start + checksum_offset` is still to be computed; bit 1: it was found right.
@@ -61,8 +62,8 @@ pub(crate) struct Header {
     pub offload: Offload,
     /// The number of a traced packet.
     pub trace: u32,
-    /// What a room noted of the packet, for others that know what it means.
-    pub note: u64,
+    /// Metadata of rooms and plugins.
+    pub metadata: PacketMetadata,
 }
 const _: () = assert!(size_of::<Header>() == 64);
 
@@ -72,7 +73,7 @@ pub(crate) struct Memory {
     mapped: usize,
     /// A header for each buffer, in memory that is never shared.
     headers: *mut Header,
-    /// What other processes map, if the buffers are shared, and its bytes.
+    /// The file that other processes map, if the buffers are shared, and its bytes.
     file: Option<(OwnedFd, u64)>,
     limit: u32,
     /// Buffers that have pages.
@@ -189,7 +190,7 @@ fn map_headers(buffers: u32) -> Result<*mut Header, std::io::Error> {
     let headers = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, access, flags)? };
     Ok(headers.cast())
 }
-/// Makes and maps memory that other processes can map, too, and that nobody can truncate.
+/// Makes and maps memory that other processes can map, and that no process can truncate.
 fn map_file(bytes: usize, pages: MemfdFlags) -> Result<(OwnedFd, *mut u8), std::io::Error> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
     let file = rustix::fs::memfd_create("quiver-buffers", flags)?;

@@ -9,12 +9,18 @@
 mod ledger;
 mod lent;
 mod memory;
+mod metadata;
 mod packet;
 mod pool;
+mod raw;
+#[cfg(feature = "simulation")]
+mod simulated;
 
-pub use lent::{Burst, Lent, Span};
+pub use lent::{Burst, Lent};
 pub use memory::{Backing, DATA, HEADROOM, Offload, SEGMENT_MAX, STRIDE};
-pub(crate) use packet::Raw;
-pub use packet::{Flags, Packet, Scatter};
+pub use metadata::{METADATA_KEYS, Metadata, MetadataError, MetadataKey, MetadataKeys, PacketMetadata};
+pub use packet::{Packet, Scatter};
 pub(crate) use pool::{All, Place};
 pub use pool::{Buffers, Pool, PoolError};
+pub(crate) use raw::Raw;
+pub use raw::{Flags, Span};

@@ -1,65 +1,11 @@
 //! One packet that outlives its frame, and packets about to be read.
 
 use super::memory::{END, HEADROOM, Offload, SEGMENT_MAX};
+use super::metadata::{Metadata, MetadataKey};
 use super::pool::{Pool, SCATTER_MAX, Shared};
+use super::raw::{Flags, Raw};
 use std::io::IoSliceMut;
 use std::sync::Arc;
-
-/// What is said of a packet beside its length; a column of the frame.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(transparent)]
-pub struct Flags(pub u16);
-
-impl Flags {
-    /// None of them.
-    pub const NONE: Flags = Flags(0);
-    /// The packet goes on in further buffers.
-    pub const CHAINED: Flags = Flags(1);
-    /// The buffer holds an [`Offload`]: a checksum to be filled in, segments to be cut.
-    pub const OFFLOAD: Flags = Flags(2);
-    /// Nodes record what they do with the packet.
-    pub const TRACED: Flags = Flags(4);
-    /// We made the packet; it was not received.
-    pub const LOCAL: Flags = Flags(8);
-    /// It came in a frame for a group of stations or all of them, so it is not reported, and not forwarded unless somebody wants
-    /// that (RFC 1812, 4.3.2.7 and 5.3.4).
-    pub const LINK_GROUP: Flags = Flags(16);
-    /// The buffer holds a room's note about the packet, for rooms that know of it.
-    pub const NOTED: Flags = Flags(32);
-
-    /// Whether any of the flags of `other` is set.
-    #[inline(always)]
-    pub fn has(self, other: Flags) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// The flags of both.
-    #[inline(always)]
-    #[must_use]
-    pub const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-    /// The flags that both have.
-    #[inline(always)]
-    #[must_use]
-    pub const fn only(self, other: Flags) -> Flags {
-        Flags(self.0 & other.0)
-    }
-    /// These flags without those of `other`.
-    #[inline(always)]
-    #[must_use]
-    pub const fn without(self, other: Flags) -> Flags {
-        Flags(self.0 & !other.0)
-    }
-}
-
-/// A packet's place in memory. A plain value: whoever holds one must own the packet.
-#[derive(Clone, Copy)]
-pub(crate) struct Raw {
-    pub buffer: u32,
-    pub offset: u16,
-    pub flags: Flags,
-    pub length: u32,
-}
 
 /// A packet owned by its holder: in a queue for an address to be resolved, in reassembly, on its way to a worker.
 /// Dropping it gives the buffers back.
@@ -69,7 +15,7 @@ pub struct Packet {
     pub rx: u32,
     /// Where it is to be sent.
     pub tx: u32,
-    /// What a lookup chose.
+    /// Result of a lookup, for the node that acts on it.
     pub hop: u32,
     home: Arc<Shared>,
 }
@@ -101,7 +47,7 @@ impl Packet {
     pub fn is_empty(&self) -> bool {
         self.raw.length == 0
     }
-    /// What is said of it.
+    /// Flags of the packet.
     pub fn flags(&self) -> Flags {
         self.raw.flags
     }
@@ -113,17 +59,22 @@ impl Packet {
     pub fn set_link_group(&mut self) {
         self.raw.flags = self.raw.flags.with(Flags::LINK_GROUP);
     }
-    /// Has nodes record what they do with it as they do with a traced packet, whose number this is.
+    /// Makes nodes record what they do with the packet, as part of the trace of this number.
     pub(crate) fn set_traced(&mut self, pool: &mut Pool, number: u32) {
         pool.check(self);
         self.raw.flags = self.raw.flags.with(Flags::TRACED);
         pool.header_mut(self.raw.buffer).trace = number;
     }
-    /// Attaches what a room has to say of it.
-    pub fn set_note(&mut self, pool: &mut Pool, note: u64) {
+    /// Keeps a value with it.
+    pub fn set_metadata<T: Metadata>(&mut self, pool: &mut Pool, key: MetadataKey<T>, value: T) {
         pool.check(self);
-        self.raw.flags = self.raw.flags.with(Flags::NOTED);
-        pool.header_mut(self.raw.buffer).note = note;
+        pool.set_metadata_of(self.raw, key, value);
+        self.raw.flags = self.raw.flags.with(Flags::METADATA);
+    }
+    /// Metadata of the packet by its key.
+    pub fn metadata<T: Metadata>(&self, pool: &Pool, key: MetadataKey<T>) -> Option<T> {
+        pool.check(self);
+        pool.metadata_of(self.raw)?.get(key)
     }
     /// Attaches what an offloading driver says of it.
     pub fn set_offload(&mut self, pool: &mut Pool, offload: Offload) {
@@ -136,6 +87,89 @@ impl Drop for Packet {
     fn drop(&mut self) {
         if self.raw.buffer != END {
             self.home.give_back_chain(self.raw);
+        }
+    }
+}
+
+impl Pool {
+    /// A packet with these bytes. None when the pool has too few buffers.
+    pub fn packet(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let raw = self.raw_from(bytes)?;
+        Some(Packet::own(raw, self))
+    }
+    /// A packet of these bytes, one stretch behind the other. None when the pool has too few buffers.
+    pub fn packet_of(&mut self, stretches: &[&[u8]]) -> Option<Packet> {
+        let length = stretches.iter().map(|stretch| stretch.len()).sum();
+        if length <= SEGMENT_MAX {
+            let id = self.allocate()?;
+            let mut to = &mut self.data_mut(id)[HEADROOM..];
+            for stretch in stretches {
+                let (here, behind) = to.split_at_mut(stretch.len());
+                here.copy_from_slice(stretch);
+                to = behind;
+            }
+            let raw = Raw { buffer: id, offset: HEADROOM as u16, length: length as u32, flags: Flags::NONE };
+            return Some(Packet::own(raw, self));
+        }
+        let (mut others, mut from) = (stretches.iter(), &[][..]);
+        let raw = self.raw_filled(length, |mut to| {
+            while !to.is_empty() {
+                if from.is_empty() {
+                    let Some(next) = others.next() else { return false };
+                    from = next;
+                }
+                let length = from.len().min(to.len());
+                let (these, rest) = from.split_at(length);
+                let (here, behind) = to.split_at_mut(length);
+                here.copy_from_slice(these);
+                (from, to) = (rest, behind);
+            }
+            true
+        })?;
+        Some(Packet::own(raw, self))
+    }
+    /// A copy of a packet, with its offload, for floods and captures.
+    pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+        self.check(packet);
+        let raw = self.copy_raw(packet.raw)?;
+        Some(Packet::own(raw, self).with_columns(packet.rx, packet.tx, packet.hop))
+    }
+    /// Access to a packet is sound only through its own pool: two pools of one process are a programming error.
+    pub(crate) fn check(&self, packet: &Packet) {
+        assert!(packet.home() == self.home(), "the packet is of another pool");
+    }
+    /// Frees a packet at once, to this worker's own list.
+    pub fn free(&mut self, packet: Packet) {
+        self.check(&packet);
+        let raw = packet.disown();
+        self.free_raw(raw);
+    }
+    /// Bytes of the packet's first buffer; all of them unless it is chained.
+    pub fn bytes(&self, packet: &Packet) -> &[u8] {
+        self.check(packet);
+        self.bytes_of(packet.raw)
+    }
+    /// The same, to change.
+    pub fn bytes_mut(&mut self, packet: &mut Packet) -> &mut [u8] {
+        self.check(packet);
+        self.bytes_of_mut(packet.raw)
+    }
+    /// The parts of a packet in their order.
+    pub fn segments(&self, packet: &Packet) -> impl Iterator<Item = &[u8]> {
+        self.check(packet);
+        self.segments_of(packet.raw)
+    }
+    /// Offload state of the packet.
+    pub fn offload(&self, packet: &Packet) -> Option<Offload> {
+        self.check(packet);
+        self.offload_of(packet.raw)
+    }
+    /// Gives a packet what rooms keep with another.
+    pub(crate) fn hand_on_metadata(&mut self, from: Raw, to: &mut Packet) {
+        self.check(to);
+        if let Some(kept) = self.metadata_of(from).copied() {
+            self.header_mut(to.raw.buffer).metadata = kept;
+            to.raw.flags = to.raw.flags.with(Flags::METADATA);
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use super::ledger::Ledger;
 use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGMENT_MAX, STRIDE};
-use super::packet::{Flags, Packet, Raw};
-use crate::frame::VECTOR;
+use super::metadata::{Metadata, MetadataKey, PacketMetadata};
+use super::raw::{Flags, Raw, Span};
 use crate::isa::{Each, Isa, LANES, Lanes};
+use crate::vector::VECTOR;
 use crossbeam_queue::ArrayQueue;
 use quiver_table::simulation::SIMULATED;
 use std::io::IoSliceMut;
@@ -43,12 +44,12 @@ pub enum PoolError {
     NoMemory {
         /// Bytes asked for.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// What a simulation fills freed buffers with, so that a late reader sees it.
+/// Byte that a simulation fills freed buffers with, so that a late reader is noticed.
 const POISON: u8 = 0xdb;
 
 type Ids = ([u32; BATCH], usize);
@@ -103,7 +104,7 @@ impl Buffers {
     pub(super) fn offset(&self, id: u32, at: usize) -> u64 {
         id as u64 * STRIDE as u64 + at as u64
     }
-    /// A buffer from the store, for whoever has no pool.
+    /// Takes a buffer from the store, for callers without a pool.
     pub(super) fn take_one(&self) -> Option<u32> {
         let shared = &*self.0;
         let id = shared.singles.pop().or_else(|| {
@@ -136,7 +137,7 @@ impl Buffers {
         new.for_each(|id| shared.store(id));
         Ok(grown)
     }
-    /// What backs the buffers made last.
+    /// Backing of the buffers that were made last.
     pub fn backing(&self) -> Backing {
         *self.0.growth.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -178,7 +179,7 @@ impl Buffers {
 }
 
 impl Shared {
-    /// Puts a buffer that nobody holds into the store.
+    /// Puts a free buffer into the store.
     fn store(&self, id: u32) {
         // The queue has room for every buffer there is.
         let _ = self.singles.push(id);
@@ -188,7 +189,7 @@ impl Shared {
             self.store(id);
         }
     }
-    /// Notes that a buffer is nobody's any more. False, in a simulation, if it was not anybody's before either.
+    /// Marks a buffer as free. False, in a simulation, if it was free already.
     #[inline(always)]
     fn may_free(&self, id: u32) -> bool {
         if SIMULATED {
@@ -527,7 +528,7 @@ impl Pool {
         self.segments_of(raw).for_each(|part| to.extend_from_slice(part));
     }
     /// Where the parts of a packet lie in the memory that other processes map.
-    pub(crate) fn spans_of(&self, raw: Raw) -> impl Iterator<Item = super::Span> {
+    pub(crate) fn spans_of(&self, raw: Raw) -> impl Iterator<Item = Span> {
         let mut next = if raw.flags.has(Flags::CHAINED) { self.header(raw.buffer).next } else { END };
         let mut part = Some((raw.buffer, self.range(raw)));
         std::iter::from_fn(move || {
@@ -538,20 +539,29 @@ impl Pool {
                 next = header.next;
             }
             let offset = id as u64 * STRIDE as u64 + range.start as u64;
-            Some(super::Span { offset, length: range.len() as u32 })
+            Some(Span { offset, length: range.len() as u32 })
         })
     }
     /// Where the first part of a packet lies there; of one buffer, all of it.
     #[inline(always)]
-    pub(super) fn first_span(&self, raw: Raw) -> super::Span {
+    pub(super) fn first_span(&self, raw: Raw) -> Span {
         let range = self.range(raw);
-        super::Span { offset: raw.buffer as u64 * STRIDE as u64 + range.start as u64, length: range.len() as u32 }
+        Span { offset: raw.buffer as u64 * STRIDE as u64 + range.start as u64, length: range.len() as u32 }
     }
     pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
         raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
     }
-    pub(crate) fn note_of(&self, raw: Raw) -> Option<u64> {
-        raw.flags.has(Flags::NOTED).then(|| self.header(raw.buffer).note)
+    pub(crate) fn metadata_of(&self, raw: Raw) -> Option<&PacketMetadata> {
+        raw.flags.has(Flags::METADATA).then(|| &self.header(raw.buffer).metadata)
+    }
+    /// Keeps a value with a packet, whose flags say so from then on.
+    pub(crate) fn set_metadata_of<T: Metadata>(&mut self, raw: Raw, key: MetadataKey<T>, value: T) {
+        let kept = &mut self.header_mut(raw.buffer).metadata;
+        if !raw.flags.has(Flags::METADATA) {
+            // What there was of another packet.
+            *kept = PacketMetadata::default();
+        }
+        kept.set(key, value);
     }
     /// Makes a packet of bytes, a chain if they need more than one buffer. None when the pool has too few buffers.
     pub(crate) fn raw_from(&mut self, mut bytes: &[u8]) -> Option<Raw> {
@@ -618,48 +628,6 @@ impl Pool {
         let header = self.header_mut(id);
         (header.next, header.start, header.end) = (next, HEADROOM as u16, (HEADROOM + length) as u16);
     }
-    /// A packet with these bytes. None when the pool has too few buffers.
-    pub fn packet(&mut self, bytes: &[u8]) -> Option<Packet> {
-        let raw = self.raw_from(bytes)?;
-        Some(Packet::own(raw, self))
-    }
-    /// A packet of these bytes, one stretch behind the other. None when the pool has too few buffers.
-    pub fn packet_of(&mut self, stretches: &[&[u8]]) -> Option<Packet> {
-        let length = stretches.iter().map(|stretch| stretch.len()).sum();
-        if length <= SEGMENT_MAX {
-            let id = self.allocate()?;
-            let mut to = &mut self.data_mut(id)[HEADROOM..];
-            for stretch in stretches {
-                let (here, behind) = to.split_at_mut(stretch.len());
-                here.copy_from_slice(stretch);
-                to = behind;
-            }
-            let raw = Raw { buffer: id, offset: HEADROOM as u16, length: length as u32, flags: Flags::NONE };
-            return Some(Packet::own(raw, self));
-        }
-        let (mut others, mut from) = (stretches.iter(), &[][..]);
-        let raw = self.raw_filled(length, |mut to| {
-            while !to.is_empty() {
-                if from.is_empty() {
-                    let Some(next) = others.next() else { return false };
-                    from = next;
-                }
-                let length = from.len().min(to.len());
-                let (these, rest) = from.split_at(length);
-                let (here, behind) = to.split_at_mut(length);
-                here.copy_from_slice(these);
-                (from, to) = (rest, behind);
-            }
-            true
-        })?;
-        Some(Packet::own(raw, self))
-    }
-    /// A copy of a packet, with its offload, for floods and captures.
-    pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
-        self.check(packet);
-        let raw = self.copy_raw(packet.raw)?;
-        Some(Packet::own(raw, self).with_columns(packet.rx, packet.tx, packet.hop))
-    }
     pub(crate) fn copy_raw(&mut self, raw: Raw) -> Option<Raw> {
         let mut copy = if raw.flags.has(Flags::CHAINED) {
             let mut bytes = vec![];
@@ -675,14 +643,14 @@ impl Pool {
             }
             Raw { buffer: id, ..raw }
         };
-        let kept = Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED).with(Flags::NOTED);
+        let kept = Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED).with(Flags::METADATA);
         copy.flags = copy.flags.with(raw.flags.only(kept));
         if raw.flags.has(Flags::TRACED) {
             // Its records belong to those of the packet.
             self.header_mut(copy.buffer).trace = self.header(raw.buffer).trace;
         }
-        if raw.flags.has(Flags::NOTED) {
-            self.header_mut(copy.buffer).note = self.header(raw.buffer).note;
+        if raw.flags.has(Flags::METADATA) {
+            self.header_mut(copy.buffer).metadata = self.header(raw.buffer).metadata;
         }
         if raw.flags.has(Flags::OFFLOAD) {
             let mut offload = self.header(raw.buffer).offload;
@@ -693,43 +661,13 @@ impl Pool {
         }
         Some(copy)
     }
-    /// Buffers that nobody uses but are kept here: the worker's list, and the null buffer.
+    /// Free buffers that are kept here: the worker's list, and the null buffer.
     pub(crate) fn cached(&self) -> usize {
         self.free.len() + 1
     }
     /// Which pool this is a worker's part of.
     pub(crate) fn home(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
-    }
-    /// Access to a packet is sound only through its own pool: two pools of one process are a programming error.
-    pub(super) fn check(&self, packet: &Packet) {
-        assert!(packet.home() == self.home(), "the packet is of another pool");
-    }
-    /// Frees a packet at once, to this worker's own list.
-    pub fn free(&mut self, packet: Packet) {
-        self.check(&packet);
-        let raw = packet.disown();
-        self.free_raw(raw);
-    }
-    /// Bytes of the packet's first buffer; all of them unless it is chained.
-    pub fn bytes(&self, packet: &Packet) -> &[u8] {
-        self.check(packet);
-        self.bytes_of(packet.raw)
-    }
-    /// The same, to change.
-    pub fn bytes_mut(&mut self, packet: &mut Packet) -> &mut [u8] {
-        self.check(packet);
-        self.bytes_of_mut(packet.raw)
-    }
-    /// The parts of a packet in their order.
-    pub fn segments(&self, packet: &Packet) -> impl Iterator<Item = &[u8]> {
-        self.check(packet);
-        self.segments_of(packet.raw)
-    }
-    /// What an offloading driver said of the packet.
-    pub fn offload(&self, packet: &Packet) -> Option<Offload> {
-        self.check(packet);
-        self.offload_of(packet.raw)
     }
     /// Whether the simulation planted a double free for itself to find.
     #[inline(always)]

@@ -1,13 +1,13 @@
-//! What the engine itself counts, under the names by which VPP's clients know it: `/if/...` by interface,
-//! `/quiver/rx-queue/...` by receive queue and interface, `/err/...` by node and reason of a drop, which is an arc.
+//! The engine's own counters, under the names by which VPP's clients know them: `/if/...` by interface,
+//! `/quiver/rx-queue/...` by receive queue and interface, `/err/...` by node and drop reason, which is an arc.
 
-use super::DataplaneError;
-use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::frame::INTERFACES_MAX;
-use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters, NodeId};
+use super::error::DataplaneError;
+use super::rx_rows::RxRows;
+use crate::counters::{Counter, Counters, Traffic};
+use crate::graph::{ArcSpec, Blueprint, GraphError, NodeId};
+use crate::vector::INTERFACES_MAX;
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
-use std::sync::Arc;
 
 /// Arcs of nodes that are shown at most.
 const ARCS_MAX: u32 = 1 << 16;
@@ -16,12 +16,12 @@ const ARCS_MAX: u32 = 1 << 16;
 const NO_BUFFER: &str = "no-buffer";
 const RING_FULL: &str = "ring-full";
 
-/// What an interface counted.
+/// Counts of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// What it received.
+    /// Received packets and bytes.
     pub rx: Traffic,
-    /// What it sent.
+    /// Sent packets and bytes.
     pub tx: Traffic,
     /// Packets that it received and a node dropped.
     pub drops: u64,
@@ -48,9 +48,9 @@ pub(super) struct Counted {
     pub rx_missed: Counters<Counter>,
     pub rx_errors: Counters<Counter>,
     pub tx_errors: Counters<Counter>,
-    /// By queue, then by interface.
+    /// Counters by queue, then by interface.
     queues: Vec<Counters>,
-    /// What rooms count besides, with bytes and without, by the last part of its name.
+    /// Counters that rooms add, with bytes and without, by the last part of their names.
     added: Vec<(&'static str, Counters)>,
     added_simple: Vec<(&'static str, Counters<Counter>)>,
     /// Indexes there is room for.
@@ -59,14 +59,14 @@ pub(super) struct Counted {
     arcs: Names,
     /// Nodes whose arcs have names.
     nodes: usize,
-    /// What else arcs are called.
+    /// Other names of arcs.
     others: Vec<OtherName>,
     /// The number of other names that are in the statistics segment.
     others_shown: usize,
 }
 
 /// Another name of the packets that took an arc, by which clients look for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OtherName {
     /// The name: `node/reason`.
     pub name: String,
@@ -74,31 +74,8 @@ pub struct OtherName {
     pub node: NodeId,
     /// The arc.
     pub arc: u16,
-}
-
-/// The rows of a worker in which a receive queue counts.
-#[derive(Clone)]
-pub(crate) struct RxRows {
-    pub rx: Arc<Row>,
-    pub queue: Arc<Row>,
-    /// Packets that are lost for a reason that has a counter of its own, by its arc.
-    apart: [(Option<u16>, Arc<Row<Counter>>); 2],
-    errors: Arc<Row<Counter>>,
-}
-
-impl RxRows {
-    /// Counts packets of an interface that came by the queue, and by the node that stands for it.
-    pub fn received(&self, interface: u32, node: &NodeCounters, packets: u64, bytes: u64) {
-        self.rx.add(interface, packets, bytes);
-        self.queue.add(interface, packets, bytes);
-        node.calls.add(1);
-        node.packets.add(packets);
-    }
-    /// Counts packets that were lost for a reason, which is an arc of the node that stands for the queue.
-    pub fn lost(&self, interface: u32, reason: u16, packets: u64) {
-        let apart = self.apart.iter().find(|(arc, _)| *arc == Some(reason));
-        apart.map_or(&self.errors, |(_, row)| row).add(interface, packets);
-    }
+    /// Where the count lies that clients know by the name, if that is not the arc's.
+    counted: Option<Target>,
 }
 
 impl Counted {
@@ -128,7 +105,7 @@ impl Counted {
             segment,
         })
     }
-    /// What the arcs of nodes are counted in.
+    /// The vector that counts the arcs of all nodes.
     pub fn arcs(segment: &Segment) -> Vector<Counter> {
         segment.edit().vector("/quiver/arcs", ARCS_MAX)
     }
@@ -171,7 +148,7 @@ impl Counted {
         let own = [&self.drops, &self.punts, &self.rx_no_buffer, &self.rx_missed, &self.rx_errors, &self.tx_errors];
         own.into_iter().chain(self.added_simple.iter().map(|(_, counters)| counters))
     }
-    /// What rooms count of an interface without bytes, by name.
+    /// Counters without bytes that rooms added, for an interface, by name.
     pub fn added_of(&self, interface: u32) -> impl Iterator<Item = (&'static str, u64)> {
         self.added_simple.iter().map(move |(name, counters)| (*name, counters.sum(interface)))
     }
@@ -201,6 +178,10 @@ impl Counted {
             tx_errors: self.tx_errors.sum(interface),
         }
     }
+    /// Packets and bytes that an interface's receive queue of this number has received.
+    pub fn of_queue(&self, queue: usize, interface: u32) -> Traffic {
+        self.queues.get(queue).map_or_else(Traffic::default, |counters| counters.sum(interface))
+    }
     /// Where a receive queue of this number counts on a worker. Its interface has been given room; `arcs` are those of the
     /// node that stands for it.
     pub fn rx_rows(&self, queue: usize, arcs: &[ArcSpec], worker: usize) -> RxRows {
@@ -212,16 +193,16 @@ impl Counted {
             errors: self.rx_errors.row(worker),
         }
     }
-    /// Gives the count of an arc another name below `/err/`, by which clients look for it.
+    /// Gives an arc another name below `/err/`, by which clients look for its count, or for one that lies elsewhere.
     pub fn also_called(
         &mut self,
         blueprint: &Blueprint,
         (node, arc): (&str, &str),
-        name: &str,
+        (name, counted): (&str, Option<Target>),
     ) -> Result<(), GraphError> {
         let id = blueprint.find(node)?;
         for (number, _) in (0u16..).zip(blueprint.arcs(id)).filter(|(_, spec)| spec.name == arc) {
-            self.others.push(OtherName { name: name.to_owned(), node: id, arc: number });
+            self.others.push(OtherName { name: name.to_owned(), node: id, arc: number, counted });
         }
         if self.nodes > 0 {
             self.show_other_names(blueprint);
@@ -233,11 +214,12 @@ impl Counted {
         let mut edit = self.segment.edit();
         for other in &self.others[self.others_shown..] {
             let column = blueprint.first_arc(other.node) + u32::from(other.arc);
-            edit.symlink(&format!("/err/{}", other.name), blueprint.arc_counters().target(), column);
+            let (target, column) = other.counted.map_or((blueprint.arc_counters().target(), column), |own| (own, 0));
+            edit.symlink(&format!("/err/{}", other.name), target, column);
         }
         self.others_shown = self.others.len();
     }
-    /// What else arcs are called.
+    /// Other names of arcs.
     pub fn other_names(&self) -> &[OtherName] {
         &self.others
     }

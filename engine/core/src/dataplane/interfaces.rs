@@ -1,10 +1,10 @@
-//! Interfaces: their queues, given to workers and taken from them, and what is counted by interface.
+//! Interfaces: their queues, given to workers and taken from them, and their counters.
 
 use super::{Dataplane, DataplaneError, InterfaceCounters, OtherName};
-use crate::counters::{Counter, Counters};
+use crate::counters::{Counter, Counters, Traffic};
 use crate::graph::NodeId;
 use crate::handoff::Generations;
-use crate::intake::{Place, QueueId};
+use crate::place::{Place, QueueId};
 use crate::rx::{RxMode, RxQueue};
 use crate::tx::TxQueue;
 use crate::worker::Worker;
@@ -13,6 +13,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Where counts are that clients know by other names of arcs, and that say of the same packets something else than these.
+pub const KNOWN_AS: &str = "/quiver/known-as/";
 
 /// A receive queue as control sees it.
 #[derive(Clone, Debug)]
@@ -117,8 +120,8 @@ impl Dataplane {
         }
         Ok(ids)
     }
-    /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
-    /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
+    /// Lets an interface without queues of its own (a sub-interface) send by another one's port, and counts it; None
+    /// for one that sends by no port. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u32, port: Option<u32>) {
         self.generations.change(interface);
         self.parts.set(interface, port);
@@ -167,7 +170,7 @@ impl Dataplane {
         self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }
-    /// What an interface counted since it was made or cleared.
+    /// Counts of an interface since it was made or cleared.
     pub fn interface_counters(&self, interface: u32) -> InterfaceCounters {
         self.counted.of(interface)
     }
@@ -188,7 +191,7 @@ impl Dataplane {
     pub fn add_simple_interface_counters(&mut self, name: &'static str) -> Counters<Counter> {
         self.counted.add_simple(name)
     }
-    /// What rooms have counted of an interface without bytes, by name.
+    /// Counters without bytes that rooms added, for an interface, by name.
     pub fn added_interface_counters(&self, interface: u32) -> impl Iterator<Item = (&'static str, u64)> {
         self.counted.added_of(interface)
     }
@@ -205,13 +208,36 @@ impl Dataplane {
     /// # Errors
     /// If there is no such node.
     pub fn also_called(&mut self, arc: (&str, &str), name: &str) -> Result<(), DataplaneError> {
-        Ok(self.counted.also_called(&self.blueprint, arc, name)?)
+        Ok(self.counted.also_called(&self.blueprint, arc, (name, None))?)
     }
-    /// What else arcs are called.
+    /// A count, at index 0, that clients know by another name of an arc though it is not the arc's own: see
+    /// [`Dataplane::also_counted`].
+    pub fn count_known_as(&self, name: &str) -> Counters<Counter> {
+        let counters = Counters::shown(self.statistics(), &format!("{KNOWN_AS}{name}"), 1);
+        counters.grow(1);
+        counters
+    }
+    /// Gives an arc another name below `/err/`, where clients find a count of [`Dataplane::count_known_as`].
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn also_counted(
+        &mut self,
+        arc: (&str, &str),
+        name: &str,
+        count: &Counters<Counter>,
+    ) -> Result<(), DataplaneError> {
+        Ok(self.counted.also_called(&self.blueprint, arc, (name, count.target()))?)
+    }
+    /// Other names of arcs.
     pub fn other_names(&self) -> &[OtherName] {
         self.counted.other_names()
     }
-    /// What is counted of every interface: its name, `rx` for instance, and what other names for it lead to.
+    /// Packets and bytes that an interface's receive queue of this number has received.
+    pub fn queue_counters(&self, queue: usize, interface: u32) -> Traffic {
+        self.counted.of_queue(queue, interface)
+    }
+    /// Counters of every interface: the last part of the name, such as `rx`, and the target for other names.
     pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {
         self.counted.by_interface()
     }

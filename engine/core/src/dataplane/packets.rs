@@ -4,7 +4,7 @@ use super::Dataplane;
 use crate::buffer::Packet;
 use crate::capture::{Capture, CaptureId, Filter};
 use crate::graph::NodeId;
-use crate::intake::QueueId;
+use crate::place::QueueId;
 use crate::trace::Record;
 use crate::worker::Worker;
 
@@ -43,7 +43,7 @@ impl Dataplane {
             chains
         }
     }
-    /// Has the stages of chains be timed one by one, which costs a reading of the clock for each, or all together.
+    /// Times the stages of chains one by one, which costs a reading of the clock for each, or all together.
     pub fn time_chains(&self, on: bool) {
         self.post_all(|_| move |w: &mut Worker| w.set_timed(on));
     }
@@ -100,7 +100,7 @@ pub struct Injected {
     pub rx: u32,
     /// The interface that is to send it.
     pub tx: u32,
-    /// What a lookup would have chosen.
+    /// Result of a lookup, as an earlier node would have set it.
     pub hop: u32,
 }
 

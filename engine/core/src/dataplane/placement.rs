@@ -1,7 +1,7 @@
 //! Which worker polls a receive queue, and when: changed while packets flow, without a stop and without loss.
 
 use super::{Dataplane, QueueInfo};
-use crate::intake::{Place, QueueId};
+use crate::place::{Place, QueueId};
 use crate::rx::RxMode;
 use crate::worker::Worker;
 
@@ -71,8 +71,8 @@ impl Dataplane {
         if std::mem::replace(&mut self.connected, true) {
             return;
         }
-        let mailboxes: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.clone()).collect();
-        for (worker, pairs) in crate::handoff::rings(&mailboxes, &self.buffers).into_iter().enumerate() {
+        let sleepers: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.sleeper.clone()).collect();
+        for (worker, pairs) in crate::handoff::rings(&sleepers, &self.buffers).into_iter().enumerate() {
             let generations = self.generations.clone();
             self.post(worker, move |w| w.connect(pairs, &generations));
         }

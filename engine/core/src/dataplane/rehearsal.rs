@@ -1,4 +1,4 @@
-//! What workers would do with a packet: an instance of the graph that nobody sees works on it, on the thread of control.
+//! Rehearsal of a packet: an instance of the graph on the control thread works on it, without effect on the data plane.
 //!
 //! Its nodes are made as a worker's are, by the same makers, and read the same tables. What they count, counts nowhere;
 //! what they tell control is not told; what they send is not sent. State of a worker's own (packets that wait for a
@@ -6,11 +6,11 @@
 //! [`Recollection`]. A rehearsal is at one worker at a time: first at the one that polls the interface's first receive queue, and
 //! from a hand-off on at the one to which the packet is handed, with all copies of it.
 
-use super::{Dataplane, Recollection};
-use crate::graph::{Context, GraphError};
+use super::Dataplane;
+use crate::graph::{Context, GraphError, Recollection};
 use crate::handoff::Outbound;
-use crate::intake::RECEIVED;
 use crate::isa::ticks;
+use crate::place::RECEIVED;
 use crate::trace::Record;
 use crate::tx::{Batch, Ports, TxContext, TxQueue};
 use crate::words::Words;
@@ -38,9 +38,10 @@ impl TxQueue for Nowhere {
 }
 
 impl Dataplane {
-    /// What the nodes would do with a frame that an interface received at `now`, in nanoseconds of the engine's clock: a
-    /// record for each node, in their order, for a copy of the packet as well. Nothing comes of it. What nodes want to know of
-    /// workers is there afterwards, in the recollection: until they have been told, the records are no answer.
+    /// Runs a frame through the graph as if an interface had received it at `now`, in nanoseconds of the engine's
+    /// clock. Returns a record for each node, in their order, for copies of the packet as well. Nothing is sent or
+    /// counted. Questions of nodes to workers are in the recollection afterwards; until they are answered, the records
+    /// are not final.
     pub fn rehearse(
         &mut self,
         interface: u32,

@@ -1,13 +1,17 @@
-//! The blueprint: what rooms register, checked as a whole, from which every worker gets its own instance of the graph.
+//! The blueprint: all registrations of the rooms, checked as a whole. Every worker gets its own instance of the graph
+//! from it.
 
 use super::arc::ArcSpec;
 use super::claims::Claims;
-use super::dispatch::{Graph, NodeCounters};
+use super::counters::NodeCounters;
+use super::dispatch::{DISPATCH, Graph};
+use super::ends::{Discard, Foreign, Input};
+use super::error::GraphError;
 use super::feature::{FeatureSpec, order};
+use super::node::Node;
+use super::seed::Seed;
 use super::wiring::{NodeId, Side, Wiring};
-use super::{Discard, Foreign, Input, Node};
 use crate::counters::{Counter, Counters};
-use crate::frame::INTERFACES_MAX;
 use crate::stage::{Body, Quarters};
 use crate::trace::{Describe, Record};
 use quiver_stats::{Block, Threads, Vector};
@@ -15,17 +19,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// What a node's instance is made for.
-#[derive(Clone, Copy, Debug)]
-pub struct Seed {
-    /// The number of the worker; of a rehearsal, one more than there are.
-    pub worker: usize,
-    /// Whether nothing must come of what the instance does: what it tells control is lost ([`Outbox::of`]).
-    ///
-    /// [`Outbox::of`]: crate::channel::Outbox::of
-    pub is_rehearsal: bool,
-}
 
 /// A node's name, arcs and making.
 pub struct NodeSpec {
@@ -78,7 +71,7 @@ impl NodeSpec {
     pub fn kernel(&self) -> Option<&'static str> {
         self.kernel
     }
-    /// What `show trace` says of a packet that passed, beside the node's name and arc.
+    /// Sets the text that `show trace` prints for a packet, beside the node's name and arc.
     #[must_use]
     pub fn describe(mut self, describe: impl Fn(&Record) -> String + 'static) -> NodeSpec {
         self.describe = Rc::new(describe);
@@ -104,131 +97,10 @@ impl<N> Copy for NodeHandle<N> {}
 pub struct FeatureArcSpec {
     /// The arc's name.
     pub name: &'static str,
-    /// What is behind the last feature: a node, or the beginning of another arc, which is meant where both have the name.
+    /// Target behind the last feature: a node, or the beginning of another arc; the arc if both have the name.
     pub end: &'static str,
     /// Which interface of the packet decides.
     pub side: Side,
-}
-
-/// Why a graph cannot be built. Every message names both ends.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum GraphError {
-    /// The number of an interface is too large.
-    #[error("interface {0} is out of range: numbers of interfaces are less than {INTERFACES_MAX}")]
-    Interface(u32),
-    /// Two nodes of one name.
-    #[error("node `{0}` is registered twice; rename one of them")]
-    NodeTwice(&'static str),
-    /// Two feature arcs of one name.
-    #[error("feature arc `{0}` is registered twice; rename one of them")]
-    ArcTwice(&'static str),
-    /// An arc to a node that is not there.
-    #[error("node `{from}`: arc `{arc}` leads to `{to}`, which is not registered")]
-    UnknownTarget {
-        /// The node whose arc it is.
-        from: &'static str,
-        /// The arc.
-        arc: &'static str,
-        /// The missing node or feature arc.
-        to: &'static str,
-    },
-    /// A feature names an arc, node or feature that is not there.
-    #[error("feature `{feature}` on arc `{arc}`: {what} `{name}` is not registered")]
-    UnknownInFeature {
-        /// The feature's node.
-        feature: &'static str,
-        /// The arc it is on.
-        arc: &'static str,
-        /// What is missing.
-        what: &'static str,
-        /// Its name.
-        name: &'static str,
-    },
-    /// The order of features contradicts itself.
-    #[error(
-        "arc `{arc}`: `{first}` is to come before `{second}`, and `{second}` before `{first}`; remove one of the orders, or \
-         choose another phase"
-    )]
-    Cycle {
-        /// The arc.
-        arc: &'static str,
-        /// One end.
-        first: &'static str,
-        /// The other end.
-        second: &'static str,
-    },
-    /// A node with an arc to the next feature is on no arc, or on two.
-    #[error("node `{node}` has an arc `next_feature` but is a feature of {count} arcs; register it on exactly one")]
-    FeatureOfNone {
-        /// The node.
-        node: &'static str,
-        /// The arcs it is on.
-        count: usize,
-    },
-    /// Two nodes stand for one.
-    #[error("node `{second}` cannot stand for `{of}`, for which `{first}` stands already; leave one of them out")]
-    StandInTwice {
-        /// The node that they stand for.
-        of: &'static str,
-        /// Who was first.
-        first: &'static str,
-        /// Who is refused.
-        second: &'static str,
-    },
-    /// A node that cannot stand for another.
-    #[error(
-        "node `{node}` cannot stand for `{of}`: who stands for another is no feature, has nobody that stands for it, and \
-         leads onto no arc that ends at `{of}`"
-    )]
-    NoStandIn {
-        /// The node.
-        node: &'static str,
-        /// What it was to stand for.
-        of: &'static str,
-    },
-    /// An arc that cannot end at the beginning of another one.
-    #[error("feature arc `{arc}` cannot end at feature arc `{end}`: {problem}")]
-    EndOfArc {
-        /// The arc.
-        arc: &'static str,
-        /// The one behind it.
-        end: &'static str,
-        /// Why not.
-        problem: &'static str,
-    },
-    /// Numbers of nodes have 16 bits.
-    #[error("node `{0}` is one too many: a graph has at most 65,535 nodes")]
-    Full(&'static str),
-    /// Two rooms take packets of one number.
-    #[error("{what} {shown} at node `{node}` is claimed by `{first}` and by `{second}`; leave one of them out")]
-    ClaimedTwice {
-        /// The noun for the number, such as `ethertype`.
-        what: &'static str,
-        /// The number.
-        shown: String,
-        /// The demultiplexer.
-        node: &'static str,
-        /// The node or feature arc that claimed it first.
-        first: &'static str,
-        /// The one that is refused.
-        second: &'static str,
-    },
-    /// An arc for a node that workers run already.
-    #[error("node `{node}` cannot get an arc to `{arc}`: workers run already; add it when rooms are registered")]
-    Started {
-        /// The node.
-        node: &'static str,
-        /// The arc's name.
-        arc: &'static str,
-    },
-    /// A name that control asked for.
-    #[error("{what} `{name}` does not exist; `show graph` lists what does")]
-    Unknown {
-        /// What was looked for.
-        what: &'static str,
-        /// Its name.
-        name: String,
-    },
 }
 
 /// A feature: the number of its arc, and its node.
@@ -239,7 +111,7 @@ pub struct Blueprint {
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) ids: HashMap<&'static str, NodeId>,
     pub(super) arcs: Vec<FeatureArcSpec>,
-    /// By arc, in the order found by [`Blueprint::check`].
+    /// Features by arc, in the order found by [`Blueprint::check`].
     pub(super) features: Vec<Vec<FeatureSpec>>,
     /// Features whose arcs are not registered yet.
     pub(super) early: Vec<FeatureSpec>,
@@ -256,7 +128,7 @@ pub struct Blueprint {
     /// Nodes that paths close over, with the arc by which they go on.
     pub(super) bypassed: BTreeMap<NodeId, Option<u16>>,
     pub(super) counters: Vec<Vec<Arc<NodeCounters>>>,
-    /// What arcs are counted in, those of a node one behind the other.
+    /// Counters of the arcs, node after node.
     arc_counters: Vector<Counter>,
     threads: Threads,
     /// The wiring as it was computed last, kept in step with `enabled`; None when it is to be computed anew.
@@ -284,7 +156,7 @@ impl Blueprint {
             wiring: None,
         }
     }
-    /// Registers a node whose instance control will want to reach.
+    /// Registers a node whose instance control will access.
     pub fn node_of<N: Node>(&mut self, spec: NodeSpec) -> Result<NodeHandle<N>, GraphError> {
         Ok(NodeHandle { id: self.node(spec)?, kind: PhantomData })
     }
@@ -304,14 +176,14 @@ impl Blueprint {
         self.wiring = None;
         Ok(id)
     }
-    /// Registers the node that stands for a driver's receive queues. What they receive leaves by its first arc, onto
-    /// `device-input`; the others are the reasons for which they lose packets.
+    /// Registers the node that stands for a driver's receive queues. Received packets leave by its first arc, onto
+    /// `device-input`; the others are drop reasons.
     pub fn input(&mut self, name: &'static str, arcs: &'static [ArcSpec]) -> Result<NodeId, GraphError> {
         self.node(NodeSpec::new(name, arcs, |_| Input))
     }
     /// Registers the node in whose name dispatch drops packets; none come to it.
     pub(crate) fn dispatcher(&mut self) -> Result<NodeId, GraphError> {
-        self.node(NodeSpec::new(super::DISPATCH, super::DispatchNext::ARCS, |_| Input))
+        self.node(NodeSpec::new(DISPATCH, super::DispatchNext::ARCS, |_| Input))
     }
     /// Registers an end of the graph that frees packets, and counts them by the interface that received them.
     pub(crate) fn discard(&mut self, name: &'static str, drops: Counters<Counter>) -> Result<NodeId, GraphError> {
@@ -354,7 +226,7 @@ impl Blueprint {
         }
         Ok(())
     }
-    /// Checks every name. After it, only what was checked again can be added.
+    /// Checks every name. After it, each addition is checked by itself.
     pub fn check(&mut self) -> Result<(), GraphError> {
         if let Some(FeatureSpec { arc, node, .. }) = self.early.first() {
             return Err(GraphError::UnknownInFeature { feature: node, arc, what: "arc", name: arc });
@@ -424,9 +296,9 @@ impl Blueprint {
         let nodes = nodes.zip(counters.iter().cloned()).collect();
         debug_assert_eq!(self.counters.len(), worker);
         self.counters.push(counters);
-        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(DISPATCH)?))
     }
-    /// An instance that is no worker's, which nobody sees. `nobody` is a number that no worker has.
+    /// An instance outside of all workers, for rehearsals. `nobody` is a number that no worker has.
     pub(crate) fn rehearsal(&mut self, nobody: usize, home: usize) -> Result<Graph, GraphError> {
         let made = |spec: &NodeSpec| match spec.is_foreign {
             true => Box::new(Foreign) as Box<dyn Node>,
@@ -434,7 +306,7 @@ impl Blueprint {
         };
         let nodes = self.nodes().zip(&self.nodes).map(|(id, spec)| (made(spec), self.new_counters(id, nobody)));
         let nodes = nodes.collect();
-        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(DISPATCH)?))
     }
     fn new_counters(&self, node: NodeId, worker: usize) -> Arc<NodeCounters> {
         let (first, arcs) = (self.first_arc(node) as usize, self.arcs(node).len());
@@ -442,7 +314,7 @@ impl Blueprint {
         let shown = row.and_then(|row| row.part(first, arcs));
         Arc::new(NodeCounters::new(shown.unwrap_or_else(|| Block::own(arcs))))
     }
-    /// What arcs are counted in.
+    /// Counters of the arcs.
     pub(crate) fn arc_counters(&self) -> &Vector<Counter> {
         &self.arc_counters
     }

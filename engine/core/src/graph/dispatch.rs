@@ -9,16 +9,16 @@ mod following;
 mod parting;
 
 use super::chain::{Chain, Step, decides};
+use super::counters::NodeCounters;
+use super::node::{Context, Node};
 use super::wiring::{NodeId, Reason, Side, Target, Wiring};
-use super::{Context, Node};
 use crate::arcs;
 use crate::buffer::{Packet, Pool};
 use crate::column;
-use crate::counters::Counter;
-use crate::frame::{BLOCK, Frame, Rows};
+use crate::frame::Frame;
 use crate::isa::lap;
 use crate::trace::Tracer;
-use quiver_stats::Block;
+use crate::vector::{BLOCK, Rows};
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
@@ -38,31 +38,6 @@ arcs! {
 /// packet that is sent back, into a bridge domain or with an error to its sender, goes back a few times at most, and all
 /// packets of a turn go together.
 const PASSES_MAX: u32 = 64;
-
-/// What a node did, on one worker. A drop's reason is the arc it took, so no other reason counters exist.
-#[derive(Debug)]
-pub struct NodeCounters {
-    /// Frames worked on.
-    pub calls: Counter,
-    /// Packets in them.
-    pub packets: Counter,
-    /// Ticks of the time stamp counter spent.
-    pub clocks: Counter,
-    /// Packets by arc.
-    pub arcs: Block<Counter>,
-}
-impl NodeCounters {
-    pub(crate) fn new(arcs: Block<Counter>) -> NodeCounters {
-        NodeCounters { calls: Counter::default(), packets: Counter::default(), clocks: Counter::default(), arcs }
-    }
-    /// Counts packets on an arc.
-    #[inline(always)]
-    pub fn arc(&self, arc: u16, packets: u64) {
-        if let Some(counter) = self.arcs.get(usize::from(arc)) {
-            counter.add(packets);
-        }
-    }
-}
 
 struct Entry {
     node: Box<dyn Node>,
@@ -194,14 +169,17 @@ impl Graph {
         }
         old
     }
-    /// Has receive queues learn their chains anew. No graph has version 0, which is that of chains without nodes.
+    /// Makes receive queues learn their chains again. No graph has version 0, which is that of chains without nodes.
     fn forget_chains(&mut self) {
         self.version = self.version.wrapping_add(1).max(1);
     }
     /// The instance of a node, if it is of this type.
     pub fn node_mut<N: Node>(&mut self, id: NodeId) -> Option<&mut N> {
-        let node: &mut dyn Any = &mut *self.entries.get_mut(id.index())?.node;
-        node.downcast_mut()
+        self.any_node_mut(id)?.downcast_mut()
+    }
+    /// The instance of a node, whatever its type.
+    pub(crate) fn any_node_mut(&mut self, id: NodeId) -> Option<&mut dyn Any> {
+        Some(&mut *self.entries.get_mut(id.index())?.node)
     }
     /// Replaces the instance of a node; its counters go on.
     pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
@@ -237,8 +215,8 @@ impl Graph {
         self.mark(self.wiring.shape.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
-    /// Has a frame wait at a node. What waits there already takes its packets, if there is room, so that all of them are split together
-    /// where some take a detour, and none overtakes another.
+    /// Queues a frame at a node. A frame that waits there already takes its packets, if there is room, so that all of
+    /// them are split together where some take a detour, and none overtakes another.
     fn enqueue_from(&mut self, from: NodeId, at: NodeId, frame: Box<Frame>) {
         let entry = &mut self.entries[at.index()];
         entry.previous = Some(from);
@@ -276,7 +254,7 @@ impl Graph {
         let last = pending.len() - 1;
         &mut pending[last]
     }
-    /// Sends on a frame that was received, by the arc [`RECEIVED`](crate::intake::RECEIVED) of the node that stands for its queue, and
+    /// Sends on a frame that was received, by the arc [`RECEIVED`](crate::place::RECEIVED) of the node that stands for its queue, and
     /// sees all of its packets through, so that those received next do not overtake them.
     #[inline]
     pub(crate) fn receive(
@@ -366,9 +344,9 @@ impl Graph {
             }
         }
     }
-    /// Has a node work on a frame, then those to which all its packets go on together. Packets that part, and those before
-    /// which others wait, wait for [`Graph::dispatch`]. The nodes of `self.chain` so far share the time since the clock was read with those
-    /// to come.
+    /// Runs a node on a frame, then the nodes to which all its packets go on together. Packets that part, and packets
+    /// whose next node has others waiting, wait for [`Graph::dispatch`]. The nodes of `self.chain` so far share the
+    /// time since the clock was read with the following ones.
     fn walk(&mut self, cx: &mut Context, mut next: Option<(NodeId, Box<Frame>)>, clock: &mut u64) {
         let mut unshared = 0;
         while let Some((at, mut frame)) = next {
@@ -404,7 +382,7 @@ impl Graph {
             self.entries[step.at.index()].counters.clocks.add(clocks / n + std::mem::take(&mut rest));
         }
     }
-    /// Has a node work on a frame, and counts that. Returns how many packets there were.
+    /// Runs a node on a frame and counts its packets, whose number it returns.
     #[inline]
     fn run(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) -> usize {
         let n = frame.len();

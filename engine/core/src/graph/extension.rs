@@ -2,7 +2,8 @@
 //! that paths close over.
 
 use super::arc::{ArcSpec, To};
-use super::blueprint::{Blueprint, GraphError};
+use super::blueprint::Blueprint;
+use super::error::GraphError;
 use super::wiring::{NodeId, Target};
 
 impl Blueprint {
@@ -28,8 +29,8 @@ impl Blueprint {
         added
     }
 
-    /// Lets `node` stand for `of`: whatever leads to `of` leads to `node` instead, but for the arcs of `node` itself, so
-    /// that it can stand before `of` as well as in its place. If `of` is a feature, `node` has its place on the arc. It
+    /// Lets `node` stand for `of`: all arcs to `of` lead to `node` instead, except the arcs of `node` itself, so that
+    /// it can stand before `of` as well as in its place. If `of` is a feature, `node` has its place on the arc. It
     /// begins bypassed: [`Blueprint::bypass`] opens it.
     pub fn stand_in(&mut self, of: NodeId, node: NodeId) -> Result<(), GraphError> {
         let (of_name, name) = (self.name(of), self.name(node));

@@ -1,15 +1,15 @@
 //! Features of an arc, and their order: by phase, and inside a phase by what they must come before or after, then by name; so the
 //! order in which rooms are registered changes nothing.
 
-use super::blueprint::GraphError;
+use super::error::GraphError;
 use std::fmt;
 
 /// Where on a feature arc features have their places, from the first phase to the last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Phase {
-    /// The device: what is counted, filtered or handed to another worker before anybody looks into packets.
+    /// Device: counting, filtering or handing off frames before their headers are read.
     Device,
-    /// Tunnels and tags: what is taken off, put on, or told apart by them.
+    /// Tunnels and tags: decapsulation, encapsulation, and matching by their headers.
     Tunnel,
     /// Fragments are put together, or known by their first one.
     Reassembly,
@@ -21,7 +21,7 @@ pub enum Phase {
     Session,
     /// Headers are rewritten: addresses, ports, options.
     Translate,
-    /// How much of what is let through.
+    /// Rate limits.
     Policy,
     /// Where packets go, past the lookup.
     Forward,

@@ -2,9 +2,10 @@
 //! only where a feature is enabled for the first time, or the last, the shape of the whole.
 
 use super::arc::{ArcSpec, To};
-use super::blueprint::{Blueprint, Feature, FeatureArcSpec, GraphError};
+use super::blueprint::{Blueprint, Feature, FeatureArcSpec};
+use super::error::GraphError;
 use super::wiring::{FeatureTable, NodeId, Shape, Target, Wiring};
-use crate::frame::INTERFACES_MAX;
+use crate::vector::INTERFACES_MAX;
 use quiver_table::Paged;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,9 +53,13 @@ impl Blueprint {
     }
     /// The interfaces on which a feature is enabled.
     pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u32> {
-        let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
+        let is_open = self.is_open(node);
         let on = self.enabled.range((at, node, 0)..=(at, node, u32::MAX)).map(|(.., interface)| *interface);
-        on.filter(move |_| open)
+        on.filter(move |_| is_open)
+    }
+    /// Whether paths do not close over a feature's node.
+    fn is_open(&self, node: &'static str) -> bool {
+        !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id))
     }
 
     /// Where every arc leads now.
@@ -130,12 +135,15 @@ impl Blueprint {
     }
     /// Notes where packets of an interface go behind each position of an arc, and of arcs that end at it.
     fn place(&self, wiring: &mut Wiring, at: usize, interface: u32) {
+        let on: Vec<Feature> = self.features_of(interface).filter(|(_, node)| self.is_open(node)).collect();
         let mut arcs = vec![at];
         while let Some(at) = arcs.pop() {
-            for position in 0..=self.features[at].len() {
-                let on = |(at, node): &(usize, &'static str)| self.enabled.contains(&(*at, *node, interface));
-                let next =
-                    self.ahead(at, position).find(on).map_or(FeatureTable::NONE, |(_, node)| self.in_place(node));
+            // From the last position to the first: behind a feature that is off packets go where they go behind the next one.
+            let beyond = self.beyond(at).map(|beyond| &wiring.features[beyond].next[0]);
+            let mut next = beyond.and_then(|row| row.get(interface as usize)).copied().unwrap_or_default();
+            for position in (0..=self.features[at].len()).rev() {
+                let feature = self.features[at].get(position).filter(|feature| on.contains(&(at, feature.node)));
+                next = feature.map_or(next, |feature| self.in_place(feature.node));
                 let row = wiring.features[at].next[position].get(interface as usize);
                 if row.copied().unwrap_or_default() != next {
                     // Copies of the wiring share the tables of all other arcs.

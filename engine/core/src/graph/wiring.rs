@@ -82,7 +82,7 @@ impl Default for NodeId {
     }
 }
 
-/// What of a wiring changes with nodes, arcs, and features that are enabled somewhere or nowhere.
+/// The part of a wiring that changes with nodes, arcs, and features that are enabled somewhere or nowhere.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     pub targets: Vec<Vec<Target>>,
@@ -94,7 +94,7 @@ pub(crate) struct Shape {
     pub rank: Vec<u16>,
 }
 
-/// The whole of it. A copy is cheap, and shares what is not changed in it.
+/// The whole wiring. A copy is cheap, and shares the unchanged parts.
 #[derive(Clone, Debug, Default)]
 pub struct Wiring {
     pub(crate) shape: Arc<Shape>,
@@ -109,7 +109,7 @@ impl Wiring {
             Target::Features { arc, position } => self.features.get(usize::from(arc))?.next(position, interface),
         })
     }
-    /// The node that works in the place of `node`: itself, or who stands for it.
+    /// The node that works in the place of `node`: itself, or its stand-in.
     pub(crate) fn in_place_of(&self, node: NodeId) -> NodeId {
         self.shape.stand_ins.iter().find(|(of, _)| *of == node).map_or(node, |(_, by)| *by)
     }

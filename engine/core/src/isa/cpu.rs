@@ -1,4 +1,4 @@
-//! What else is asked of the processor: prefetches, and its clock.
+//! Prefetches, and the processor's clock.
 #![allow(unsafe_code)]
 
 #[cfg(not(miri))]
@@ -16,7 +16,7 @@ pub fn prefetch<T>(x: &T) {
     };
 }
 
-/// Ticks of the time stamp counter, which runs at one rate whatever the core does.
+/// Ticks of the time stamp counter, which runs at a constant rate.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(test)]
@@ -53,7 +53,7 @@ pub(crate) mod set_clock {
         static TICKS: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    /// Has the counter of this thread begin at zero, and stand still.
+    /// Sets the counter of this thread to zero and stops it.
     pub fn begin() {
         TICKS.set(Some(0));
     }

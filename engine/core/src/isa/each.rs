@@ -33,13 +33,13 @@ impl<T> Clone for Slots<'_, T> {
 }
 impl<T> Copy for Slots<'_, T> {}
 impl<'t, T> Slots<'t, T> {
-    /// These rows; None if there are none. Of more than 2^32 the first ones.
+    /// Wraps a slice; None if it is empty. Only the first 2^32 rows can be reached.
     #[inline(always)]
     pub fn new(rows: &'t [T]) -> Option<Slots<'t, T>> {
         let last = u32::try_from(rows.len()).unwrap_or(u32::MAX).checked_sub(1)?;
         Some(Slots { rows, last })
     }
-    /// These rows.
+    /// Wraps an array, which is not empty.
     #[inline(always)]
     pub fn of<const N: usize>(rows: &'t [T; N]) -> Slots<'t, T> {
         const { assert!(N > 0 && N <= u32::MAX as usize) };

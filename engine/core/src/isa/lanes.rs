@@ -10,7 +10,7 @@ pub struct Lanes<I: Isa> {
     isa: I,
 }
 
-/// What may stand on the right of an operator: lanes, or one value for all of them.
+/// The right operand of an operator: lanes, or one value for all of them.
 pub trait Operand<I: Isa> {
     /// The eight words.
     fn register(self, isa: I) -> I::V;

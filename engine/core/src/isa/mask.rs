@@ -11,7 +11,7 @@ pub struct Mask<I: Isa> {
 }
 
 impl<I: Isa> Mask<I> {
-    /// These lanes.
+    /// A mask of these lanes.
     #[inline(always)]
     pub fn new(isa: I, lanes: Mask8) -> Self {
         Mask { m: isa.mask(lanes.0), isa }

@@ -1,6 +1,6 @@
-//! The three levels of x86-64. A level is a table of its intrinsics under common names, and what differs: compares,
-//! selects and transpositions; `level!` makes the lane operations of it. The functions of a table are safe to call where
-//! the level's features are known to exist, which a token proves.
+//! The three levels of x86-64. A level is a table of its intrinsics under common names, and the differing parts:
+//! compares, selects and transpositions; `level!` makes the lane operations of it. The functions of a table are safe to
+//! call where the level's features are known to exist, which a token proves.
 #![allow(unsafe_code)]
 
 use super::{Isa, LANES};

@@ -4,9 +4,10 @@ use super::lanes::{Columns, Header, PacketLanes, Windows};
 use super::{Ahead, Body, Stage};
 use crate::buffer::{Flags, Pool};
 use crate::column::{self, GROUPS, group, group_mut};
-use crate::frame::{Frame, Rows};
+use crate::frame::Frame;
 use crate::graph::{Context, Node};
 use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Mask8};
+use crate::vector::Rows;
 use crate::words::Words;
 use quiver_table::simulation::seam;
 
@@ -31,7 +32,7 @@ impl Frame {
             row: g * LANES,
         }
     }
-    /// Writes back what a stage changes of ordinary packets.
+    /// Writes back the columns that a stage changes of ordinary packets.
     #[inline(always)]
     fn keep_ordinary<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, writes: Columns, moves: i32) {
         if writes.has(Columns::OFFSET) {
@@ -45,7 +46,7 @@ impl Frame {
             *group_mut(&mut self.length, g) = p.length.array();
         }
     }
-    /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
+    /// Writes back the columns that the stage changes. A column is meaningful on the stage's own arcs only.
     #[inline(always)]
     fn keep<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, writes: Columns) {
         if writes.has(Columns::FLAGS) && p.reflagged {

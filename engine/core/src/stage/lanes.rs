@@ -1,8 +1,7 @@
 //! Eight packets in a stage's hands: their columns, the words of their headers, and their bytes.
 
-use crate::buffer::{All, Flags, Offload, Place, Raw};
+use crate::buffer::{All, Flags, Metadata, MetadataKey, Offload, Place, Raw};
 use crate::isa::{Isa, LANES, Lanes, Mask, Mask8, Operand};
-use crate::words::Group;
 use std::fmt;
 
 /// A field of the first 64 bytes, in network byte order.
@@ -23,6 +22,9 @@ impl Field {
         self.at
     }
 }
+
+/// The windows of a group: word `n` has the aligned four bytes at byte `4 n` of each, in host order.
+pub(crate) type Group = [[u32; LANES]; 16];
 
 /// A window of 64 bytes of eight packets, as sixteen columns of words in host order.
 ///
@@ -100,8 +102,8 @@ pub struct PacketLanes<'w, I: Isa> {
     pub row: usize,
 }
 impl<I: Isa> PacketLanes<'_, I> {
-    /// Something of the interface that received each packet: what is known of the one that received all of the frame
-    /// ([`Body::begin`](super::Body::begin)), or what is found of each.
+    /// A value of the interface that received each packet: `known` if one interface received the whole frame
+    /// ([`Body::begin`](super::Body::begin)), else the result of `look_up` for each.
     #[inline(always)]
     pub fn of_rx(&self, known: u32, look_up: impl Fn(u32) -> u32) -> Lanes<I> {
         if self.one_rx { self.rx.same(known) } else { self.rx.map_uniform(look_up) }
@@ -120,6 +122,12 @@ impl<I: Isa> PacketLanes<'_, I> {
     #[inline(always)]
     pub fn leave(&mut self, mask: Mask<I>, arc: impl Into<u16>) {
         self.next = self.next.replace(mask & self.live, u32::from(arc.into()));
+        self.live = self.live.without(mask);
+    }
+    /// Lanes in `mask`, all of them live, leave by an arc each.
+    #[inline(always)]
+    pub fn leave_each(&mut self, mask: Mask<I>, arcs: Lanes<I>) {
+        self.next = self.next.replace(mask, arcs);
         self.live = self.live.without(mask);
     }
     /// Whether one interface is to send all packets of the frame.
@@ -204,7 +212,7 @@ impl Quarters {
     }
     /// All 64 bytes.
     pub const ALL: Quarters = Quarters(15);
-    /// Those from byte `from` up to byte `to`.
+    /// The quarters that hold bytes `from` up to `to`.
     pub const fn of(from: usize, to: usize) -> Quarters {
         let (mut n, mut all) = (from / 16, 0);
         while n < to.div_ceil(16) {
@@ -274,10 +282,10 @@ impl Windows<'_> {
     pub fn offload<I: Isa>(&self, p: &PacketLanes<I>, lane: usize) -> Option<Offload> {
         self.bytes.pool().offload_of(self.raw(p, lane))
     }
-    /// The note that a node left with a packet ([`Frame::set_note`](crate::Frame::set_note)).
+    /// Metadata of a packet by its key ([`Frame::set_metadata`](crate::Frame::set_metadata)).
     #[cold]
-    pub fn note<I: Isa>(&self, p: &PacketLanes<I>, lane: usize) -> Option<u64> {
-        self.bytes.pool().note_of(self.raw(p, lane))
+    pub fn metadata<I: Isa, T: Metadata>(&self, p: &PacketLanes<I>, lane: usize, key: MetadataKey<T>) -> Option<T> {
+        self.bytes.pool().metadata_of(self.raw(p, lane))?.get(key)
     }
     fn raw<I: Isa>(&self, p: &PacketLanes<I>, lane: usize) -> Raw {
         let (buffer, flags) = (self.buffer[lane % LANES], Flags(p.flags.narrow()[lane % LANES]));

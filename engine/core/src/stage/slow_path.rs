@@ -1,8 +1,9 @@
 //! Stages with a slow path: packets for which eight lanes are of no use are treated one by one in the same node.
 
 use super::{Stage, StageNode};
-use crate::frame::{Frame, Rows};
+use crate::frame::Frame;
 use crate::graph::{Context, Node};
+use crate::vector::Rows;
 
 /// A stage that lets go of some packets by an arc of its own, and treats them one by one then.
 pub trait SlowPath: Stage {

@@ -82,7 +82,7 @@ fn net() -> Net {
     Net { dataplane, worker, into, out }
 }
 impl Net {
-    /// What comes out for packets received by interfaces 0 and 1.
+    /// Packets sent after interfaces 0 and 1 have received one each.
     fn run(&mut self) -> Vec<String> {
         self.into.iter().zip(*b"01").for_each(|(into, id)| into.put([id, 0, 0, 0, 0, 0]));
         while self.worker.turn(0) > 0 {}

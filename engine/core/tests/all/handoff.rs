@@ -50,13 +50,13 @@ arcs! {
     }
 }
 /// Gives each flow to a worker; None keeps it. What it does changes by letters.
-struct Spread(Option<fn(u64) -> usize>);
+struct Spread(Option<fn(u64) -> usize>, MetadataKey<u64>);
 impl Node for Spread {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let Some(spread) = self.0 else { return };
         for i in 0..frame.len() {
             let flow = u64::from_be_bytes(*frame.first(cx.pool, i).expect("sixteen bytes"));
-            let to = spread(flow);
+            frame.set_metadata(cx.pool, i, self.1, !flow);
+            let to = self.0.map_or(cx.worker, |spread| spread(flow));
             if to != cx.worker && !cx.hand_off(frame, i, to, Next::Here) {
                 frame.next[i] = Next::Full.into();
             }
@@ -69,10 +69,15 @@ arcs! {
         Round => node "ring",
     }
 }
-/// Sends everything by interface 1.
-struct Back;
+/// Sends everything by interface 1; what was kept with packets is still there, whichever worker kept it.
+struct Back(MetadataKey<u64>);
 impl Node for Back {
-    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let flow = u64::from_be_bytes(*frame.first(cx.pool, i).expect("sixteen bytes"));
+            let kept = frame.metadata(cx.pool, i, self.0);
+            assert_eq!(kept, Some(!flow), "kept with a packet of flow {flow}");
+        }
         frame.tx.fill(1);
     }
 }
@@ -100,11 +105,12 @@ fn bench(workers: usize, end: u64) -> Bench {
 fn bench_with(workers: usize, flows: Flows) -> Bench {
     let settings = Settings { workers, buffers: BUFFERS, buffers_limit: BUFFERS, ..Settings::default() };
     let mut dataplane = Dataplane::new(settings).expect("a data plane");
+    let key = dataplane.metadata("flow").expect("the first");
     let graph = dataplane.blueprint();
     let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "spread", side: Side::Rx }).expect("new");
-    let spread = graph.node(NodeSpec::new("spread", Next::ARCS, |_| Spread(None))).expect("new");
-    graph.node(NodeSpec::new("back", Out::ARCS, |_| Back)).expect("new");
+    let spread = graph.node(NodeSpec::new("spread", Next::ARCS, move |_| Spread(None, key))).expect("new");
+    graph.node(NodeSpec::new("back", Out::ARCS, move |_| Back(key))).expect("new");
     graph.node(NodeSpec::new("ring", Out::ARCS, |_| Ring)).expect("new");
     let made = dataplane.start().expect("it fits together");
     dataplane.connect_workers();

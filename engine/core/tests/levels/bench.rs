@@ -29,7 +29,7 @@ impl Bench {
         dataplane.set_up(1, true);
         Bench { dataplane, worker, received, sent, input }
     }
-    /// Has the worker receive packets until nothing is left to do.
+    /// Makes the worker receive packets until nothing is left to do.
     pub fn receive(&mut self, packets: &[Vec<u8>]) {
         packets.iter().for_each(|bytes| self.received.put(&bytes[..]));
         while self.worker.turn(0) > 0 {}

@@ -90,7 +90,7 @@ impl Node for Aside {
     fn process(&mut self, _: &mut Context, _: &mut Frame) {}
 }
 
-/// Has packets leave by the other interface of the pair. It sees what the stages before have written.
+/// Sends packets by the other interface of the pair. It sees the changes of earlier stages.
 #[derive(Clone)]
 struct Meet;
 impl Stage for Meet {
@@ -133,7 +133,7 @@ pub fn packets_of(kinds: &[u8], next: &mut u32) -> Vec<Vec<u8>> {
     packets
 }
 impl Bench {
-    /// Has the worker receive packets of these kinds, which are numbered from `next` on.
+    /// Makes the worker receive packets of these kinds, which are numbered from `next` on.
     pub fn receive_kinds(&mut self, kinds: &[u8], next: &mut u32) {
         self.receive(&packets_of(kinds, next));
     }

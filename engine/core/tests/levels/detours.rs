@@ -55,7 +55,7 @@ arcs! {
     }
 }
 
-/// Has packets go aside whose first byte has this bit.
+/// Diverts packets whose first byte has this bit.
 #[derive(Clone)]
 struct Sort<const BIT: u32>;
 impl<const BIT: u32> Stage for Sort<BIT> {

@@ -21,7 +21,7 @@ arcs! {
     }
 }
 
-/// Whatever an interface receives leaves by the other one of the pair; the first byte is raised by one.
+/// Forwards packets to the other interface of the pair, with the first byte raised by one.
 #[derive(Clone)]
 struct Cross;
 impl Stage for Cross {

@@ -50,7 +50,8 @@ impl Bench {
         assert_eq!(self.packets("meet"), before + 5, "its nodes count when nothing comes");
         !is_counted
     }
-    /// Has the worker know the chain of packets of the kind LEFT, and those of others behind the node that tells them apart if `all`.
+    /// Makes the worker learn the chain of packets of the kind LEFT; if `all`, also those of other kinds behind the
+    /// node that tells them apart.
     fn learn(&mut self, all: bool) -> u32 {
         let mut next = 0;
         let kinds = if all { [LEFT, RIGHT, LEFT, RIGHT] } else { [LEFT; 4] };

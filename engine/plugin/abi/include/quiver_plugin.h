@@ -16,10 +16,10 @@ typedef struct QuiverAnswer QuiverAnswer;
 /**
  * The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
  */
-#define QUIVER_VERSION 4
+#define QUIVER_VERSION 5
 
 /**
- * What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
+ * First bytes of a plugin's table: `QUIVERPL` in memory on a little-endian machine.
  */
 #define QUIVER_MAGIC 5498985602773243217
 
@@ -228,13 +228,13 @@ typedef struct QuiverCounterSet {
    */
   struct QuiverCount *counts;
   /**
-   * How many.
+   * Number of counters.
    */
   uint32_t length;
 } QuiverCounterSet;
 
 /**
- * What a node's call may touch besides its frame.
+ * Everything that a node's call may access besides its frame.
  */
 typedef struct QuiverContext {
   /**
@@ -258,7 +258,7 @@ typedef struct QuiverContext {
    */
   const struct QuiverCounterSet *counters;
   /**
-   * What `publish` made known to the node last; null before.
+   * The value that `publish` set last for the node; null before the first.
    */
   const void *published;
 } QuiverContext;
@@ -274,7 +274,7 @@ typedef struct QuiverContext {
  */
 typedef struct QuiverFrame {
   /**
-   * Packets, at most 256.
+   * Packets, at most 64.
    */
   uint32_t rows;
   /**
@@ -286,7 +286,7 @@ typedef struct QuiverFrame {
    */
   uint8_t *data;
   /**
-   * From one buffer to the next.
+   * Bytes from one buffer to the next.
    */
   size_t stride;
   /**
@@ -302,7 +302,7 @@ typedef struct QuiverFrame {
    */
   uint32_t *length;
   /**
-   * Those of them that lie in the first buffer: all unless the packet is chained.
+   * Bytes of the packet that lie in the first buffer: all unless the packet is chained.
    */
   uint16_t *first;
   /**
@@ -318,7 +318,7 @@ typedef struct QuiverFrame {
    */
   const uint16_t *flags;
   /**
-   * What a lookup chose, for the node that acts on it.
+   * Result of a lookup, for the node that acts on it.
    */
   uint32_t *hop;
   /**
@@ -328,7 +328,7 @@ typedef struct QuiverFrame {
 } QuiverFrame;
 
 /**
- * What a node did with a traced packet.
+ * Record of one node and one traced packet.
  */
 typedef struct QuiverRecord {
   /**
@@ -348,7 +348,7 @@ typedef struct QuiverRecord {
    */
   uint32_t arc;
   /**
-   * What a lookup chose.
+   * Result of a lookup.
    */
   uint32_t hop;
   /**
@@ -422,11 +422,11 @@ typedef struct QuiverFeatureArc {
    */
   struct QuiverText name;
   /**
-   * What is behind the last feature: a node, or another feature arc.
+   * Target behind the last feature: a node, or another feature arc.
    */
   struct QuiverText end;
   /**
-   * Whose interface decides, `QUIVER_SIDE_RX` or `QUIVER_SIDE_TX`.
+   * The packet's interface that decides, `QUIVER_SIDE_RX` or `QUIVER_SIDE_TX`.
    */
   uint32_t side;
 } QuiverFeatureArc;
@@ -448,7 +448,7 @@ typedef struct QuiverFeature {
    */
   const struct QuiverText *before;
   /**
-   * How many.
+   * Number of nodes in `before`.
    */
   uint32_t before_count;
   /**
@@ -456,7 +456,7 @@ typedef struct QuiverFeature {
    */
   const struct QuiverText *after;
   /**
-   * How many.
+   * Number of nodes in `after`.
    */
   uint32_t after_count;
 } QuiverFeature;
@@ -470,7 +470,7 @@ typedef struct QuiverCounters {
    */
   struct QuiverText name;
   /**
-   * What is counted.
+   * Description of the counters.
    */
   struct QuiverText help;
   /**
@@ -488,7 +488,7 @@ typedef struct QuiverField {
    */
   struct QuiverText name;
   /**
-   * What it means.
+   * Description of the field.
    */
   struct QuiverText help;
   /**
@@ -510,11 +510,11 @@ typedef struct QuiverField {
  */
 typedef struct QuiverChange {
   /**
-   * As it was, or null.
+   * The object before the change, or null.
    */
   const QuiverObject *before;
   /**
-   * As it shall be, or null.
+   * The object after the change, or null.
    */
   const QuiverObject *after;
 } QuiverChange;
@@ -528,7 +528,7 @@ typedef struct QuiverKind {
    */
   struct QuiverText name;
   /**
-   * What such an object is.
+   * Description of the kind.
    */
   struct QuiverText help;
   /**
@@ -536,7 +536,7 @@ typedef struct QuiverKind {
    */
   const struct QuiverField *fields;
   /**
-   * How many.
+   * Number of fields.
    */
   uint32_t field_count;
   /**
@@ -565,7 +565,7 @@ typedef struct QuiverCommand {
    */
   struct QuiverText grammar;
   /**
-   * What it does.
+   * Description of the command.
    */
   struct QuiverText help;
   /**
@@ -619,7 +619,7 @@ typedef struct QuiverMessage {
    */
   struct QuiverText name;
   /**
-   * What it asks for.
+   * Description of the request.
    */
   struct QuiverText help;
   /**
@@ -627,7 +627,7 @@ typedef struct QuiverMessage {
    */
   const struct QuiverMessageField *fields;
   /**
-   * How many.
+   * Number of fields.
    */
   uint32_t field_count;
   /**
@@ -635,7 +635,7 @@ typedef struct QuiverMessage {
    */
   const struct QuiverMessageField *reply_fields;
   /**
-   * How many.
+   * Number of fields of the reply.
    */
   uint32_t reply_field_count;
   /**
@@ -647,7 +647,7 @@ typedef struct QuiverMessage {
    */
   const struct QuiverMessageField *details_fields;
   /**
-   * How many.
+   * Number of fields of the details message.
    */
   uint32_t details_field_count;
   /**
@@ -682,7 +682,7 @@ typedef struct QuiverEvent {
    */
   struct QuiverText name;
   /**
-   * What has happened.
+   * Description of the event.
    */
   struct QuiverText help;
   /**
@@ -690,7 +690,7 @@ typedef struct QuiverEvent {
    */
   const struct QuiverMessageField *fields;
   /**
-   * How many.
+   * Number of fields.
    */
   uint32_t field_count;
 } QuiverEvent;
@@ -700,7 +700,7 @@ typedef struct QuiverEvent {
  */
 typedef struct QuiverValue {
   /**
-   * What it is, one of `QUIVER_VALUE_...`.
+   * Shape of the value, one of `QUIVER_VALUE_...`.
    */
   uint32_t shape;
   /**
@@ -744,13 +744,13 @@ typedef struct QuiverSlice {
    */
   uint8_t *data;
   /**
-   * How many.
+   * Number of bytes.
    */
   size_t length;
 } QuiverSlice;
 
 /**
- * What an offloading driver left to be done with a packet, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
+ * Offload state of a packet as the driver reported it, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
  */
 typedef struct QuiverOffload {
   /**
@@ -821,6 +821,11 @@ typedef struct QuiverHost {
    * Adds an event of VPP's binary API. `event` gets its number.
    */
   QuiverStatus (*add_event)(QuiverSetup *setup, const struct QuiverEvent *spec, uint32_t *event);
+  /**
+   * The key by which a value of 64 bits of this name is kept with packets, by the plugin or by a room of the daemon that has such
+   * a key: see `show metadata`. There are five in all.
+   */
+  QuiverStatus (*metadata_key)(QuiverSetup *setup, struct QuiverText name, uint32_t *key);
   /**
    * Says why `setup` is about to fail.
    */
@@ -942,7 +947,7 @@ typedef struct QuiverHost {
                           uint32_t part,
                           struct QuiverSlice *bytes);
   /**
-   * What an offloading driver said of a row's packet. Fails if it said nothing.
+   * Reads the offload state of a row's packet. Fails if it has none.
    */
   QuiverStatus (*offload)(struct QuiverContext *context, uint32_t row, struct QuiverOffload *offload);
   /**
@@ -951,6 +956,20 @@ typedef struct QuiverHost {
   QuiverStatus (*set_offload)(struct QuiverContext *context,
                               uint32_t row,
                               const struct QuiverOffload *offload);
+  /**
+   * Reads the metadata of a row's packet by its key. Fails if there is none.
+   */
+  QuiverStatus (*metadata)(struct QuiverContext *context,
+                           uint32_t row,
+                           uint32_t key,
+                           uint64_t *value);
+  /**
+   * Keeps a value with a row's packet: it goes with it to other nodes and workers, to copies and fragments.
+   */
+  QuiverStatus (*set_metadata)(struct QuiverContext *context,
+                               uint32_t row,
+                               uint32_t key,
+                               uint64_t value);
   /**
    * Sends a packet with these bytes, taken to come from `rx`, by an arc of the node. Fails if there is no buffer.
    */
@@ -966,8 +985,8 @@ typedef struct QuiverHost {
    */
   QuiverStatus (*emit_copy)(struct QuiverContext *context, uint32_t row, uint16_t arc);
   /**
-   * Has an event told as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`, or if
-   * some hundred are on their way already: so a flood of packets makes no flood of events.
+   * Sends an event as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`,
+   * or if some hundred are on their way already: a flood of packets makes no flood of events.
    */
   QuiverStatus (*raise)(struct QuiverContext *context,
                         uint32_t event,
@@ -984,7 +1003,7 @@ typedef struct QuiverHost {
 } QuiverHost;
 
 /**
- * What `quiver_plugin_entry` returns: a static table. Its first two fields never change between versions.
+ * The result of `quiver_plugin_entry`: a static table. Its first two fields never change between versions.
  */
 typedef struct QuiverPlugin {
   /**

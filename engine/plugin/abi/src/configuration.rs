@@ -1,6 +1,6 @@
 use core::ffi::c_void;
 
-use crate::{Control, Status, Text};
+use crate::{Answer, Call, Control, Object, Status, Text};
 
 /// No value: a field or argument that was left out.
 pub const VALUE_NONE: u32 = 0;
@@ -21,7 +21,7 @@ pub const VALUE_INTERFACE: u32 = 6;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Value {
-    /// What it is, one of `QUIVER_VALUE_...`.
+    /// Shape of the value, one of `QUIVER_VALUE_...`.
     pub shape: u32,
     /// Bytes of an address.
     pub byte_count: u32,
@@ -53,7 +53,7 @@ pub const FIELD_LIST: u32 = 8;
 pub struct Field {
     /// Its name in files.
     pub name: Text,
-    /// What it means.
+    /// Description of the field.
     pub help: Text,
     /// The type of its values, as arguments of commands have it: `u32`, `bool`, `text`, `ip4`, `ip4-prefix`, `interface`.
     pub kind: Text,
@@ -69,11 +69,11 @@ pub struct Field {
 pub struct Kind {
     /// Its name: plural, the section of the file.
     pub name: Text,
-    /// What such an object is.
+    /// Description of the kind.
     pub help: Text,
     /// The fields, at least one of them a key.
     pub fields: *const Field,
-    /// How many.
+    /// Number of fields.
     pub field_count: u32,
     /// Handed to the functions.
     pub user: *mut c_void,
@@ -90,18 +90,12 @@ pub struct Kind {
     pub check: Option<unsafe extern "C" fn(user: *mut c_void, object: *const Object, answer: *mut Answer) -> Status>,
 }
 
-/// A config object, as `field` reads it.
-#[repr(C)]
-pub struct Object {
-    _opaque: [u8; 0],
-}
-
 /// A change of an object: none before is a creation, none after a deletion.
 #[repr(C)]
 pub struct Change {
-    /// As it was, or null.
+    /// The object before the change, or null.
     pub before: *const Object,
-    /// As it shall be, or null.
+    /// The object after the change, or null.
     pub after: *const Object,
 }
 
@@ -121,7 +115,7 @@ pub struct Setting {
 pub struct Command {
     /// Its grammar: `show ttl-guard [<interface>]`; words, `<name:type>`, `[x]`, `(x | y)`, `{x | y}`, `x...`.
     pub grammar: Text,
-    /// What it does.
+    /// Description of the command.
     pub help: Text,
     /// Handed to `run`.
     pub user: *mut c_void,
@@ -134,16 +128,4 @@ pub struct Command {
             answer: *mut Answer,
         ) -> Status,
     >,
-}
-
-/// What a line gives a command, as `argument` and `has_word` read it.
-#[repr(C)]
-pub struct Call {
-    _opaque: [u8; 0],
-}
-
-/// Where an answer or a refusal is put.
-#[repr(C)]
-pub struct Answer {
-    _opaque: [u8; 0],
 }

@@ -1,6 +1,4 @@
-use core::ffi::c_void;
-
-use crate::{Answer, Host, Status, Text};
+use crate::Text;
 
 /// The arc leads to the node named by `to`.
 pub const ARC_NODE: u32 = 0;
@@ -29,32 +27,6 @@ pub struct Arc {
     pub to: Text,
 }
 
-/// A node of the graph, added by `add_node`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Node {
-    /// Its name, which no other node has.
-    pub name: Text,
-    /// Its arcs, `arc_count` of them. The first one that is no drop is how packets go on should the node fail.
-    pub arcs: *const Arc,
-    /// Arcs, at most 256.
-    pub arc_count: u32,
-    /// A node that this one stands for, once `stand_in` says so: what leads there leads here instead, but for this node's
-    /// own arcs. Empty if it stands for none.
-    pub stands_for: Text,
-    /// Handed to `make` and `describe`.
-    pub user: *mut c_void,
-    /// Makes the state of a worker's instance; called for each worker, on the control thread. May be null: no state.
-    pub make: Option<unsafe extern "C" fn(user: *mut c_void, worker: u32) -> *mut c_void>,
-    /// Sets `next` of every row. Called on the worker with its state. If it does not return [`OK`](crate::OK), the node is
-    /// disabled for good, the frame's packets are dropped by the reason `plugin-failed`, and the path closes over it.
-    pub process: Option<unsafe extern "C" fn(state: *mut c_void, context: *mut Context, frame: *mut Frame) -> Status>,
-    /// Frees what `make` made, on whatever thread lets go of it last. May be null.
-    pub free: Option<unsafe extern "C" fn(state: *mut c_void)>,
-    /// Says in lines what the node did with a traced packet (`answer_text`). May be null.
-    pub describe: Option<unsafe extern "C" fn(user: *mut c_void, record: *const Record, answer: *mut Answer)>,
-}
-
 /// A place on a feature arc, added by `add_feature`. It is enabled per interface by `enable`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -65,11 +37,11 @@ pub struct Feature {
     pub node: Text,
     /// Features that come after it; the node at the arc's end may be named, too.
     pub before: *const Text,
-    /// How many.
+    /// Number of nodes in `before`.
     pub before_count: u32,
     /// Features that come before it.
     pub after: *const Text,
-    /// How many.
+    /// Number of nodes in `after`.
     pub after_count: u32,
 }
 
@@ -84,9 +56,9 @@ pub const SIDE_TX: u32 = 1;
 pub struct FeatureArc {
     /// Its name.
     pub name: Text,
-    /// What is behind the last feature: a node, or another feature arc.
+    /// Target behind the last feature: a node, or another feature arc.
     pub end: Text,
-    /// Whose interface decides, `QUIVER_SIDE_RX` or `QUIVER_SIDE_TX`.
+    /// The packet's interface that decides, `QUIVER_SIDE_RX` or `QUIVER_SIDE_TX`.
     pub side: u32,
 }
 
@@ -96,7 +68,7 @@ pub struct FeatureArc {
 pub struct Counters {
     /// Its name, for `show plugins counters`.
     pub name: Text,
-    /// What is counted.
+    /// Description of the counters.
     pub help: Text,
     /// Counters in it, at most 65,536.
     pub length: u32,
@@ -118,7 +90,7 @@ pub struct Count {
 pub struct CounterSet {
     /// The counters.
     pub counts: *mut Count,
-    /// How many.
+    /// Number of counters.
     pub length: u32,
 }
 
@@ -140,13 +112,13 @@ pub const FLAG_LOCAL: u16 = 8;
 /// are cut when the call returns.
 #[repr(C)]
 pub struct Frame {
-    /// Packets, at most 256.
+    /// Packets, at most 64.
     pub rows: u32,
     /// Bytes of a buffer, from `data + buffer[i] * stride` on.
     pub size: u32,
     /// Where the buffers begin.
     pub data: *mut u8,
-    /// From one buffer to the next.
+    /// Bytes from one buffer to the next.
     pub stride: usize,
     /// The rows' buffers.
     pub buffer: *const u32,
@@ -154,7 +126,7 @@ pub struct Frame {
     pub offset: *mut u16,
     /// Bytes of the packet from `offset` on, in all its buffers.
     pub length: *mut u32,
-    /// Those of them that lie in the first buffer: all unless the packet is chained.
+    /// Bytes of the packet that lie in the first buffer: all unless the packet is chained.
     pub first: *mut u16,
     /// The interface that received the packet.
     pub rx: *const u32,
@@ -162,27 +134,10 @@ pub struct Frame {
     pub tx: *mut u32,
     /// `QUIVER_FLAG_...`.
     pub flags: *const u16,
-    /// What a lookup chose, for the node that acts on it.
+    /// Result of a lookup, for the node that acts on it.
     pub hop: *mut u32,
     /// The arc by which the packet leaves; 0 when the call begins.
     pub next: *mut u16,
-}
-
-/// What a node's call may touch besides its frame.
-#[repr(C)]
-pub struct Context {
-    /// The daemon's functions.
-    pub host: *const Host,
-    /// Nanoseconds of the engine's clock.
-    pub now: u64,
-    /// The number of the worker.
-    pub worker: u32,
-    /// Vectors of counters.
-    pub counter_sets: u32,
-    /// The worker's counters, by the numbers that `add_counters` gave.
-    pub counters: *const CounterSet,
-    /// What `publish` made known to the node last; null before.
-    pub published: *const c_void,
 }
 
 /// Bytes of a packet.
@@ -191,11 +146,11 @@ pub struct Context {
 pub struct Slice {
     /// The first one.
     pub data: *mut u8,
-    /// How many.
+    /// Number of bytes.
     pub length: usize,
 }
 
-/// What an offloading driver left to be done with a packet, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
+/// Offload state of a packet as the driver reported it, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
@@ -214,7 +169,7 @@ pub struct Offload {
 /// The node kept the packet.
 pub const NO_ARC: u32 = u32::MAX;
 
-/// What a node did with a traced packet.
+/// Record of one node and one traced packet.
 #[repr(C)]
 pub struct Record {
     /// The packet's first bytes as they came to the node, from the current header on.
@@ -225,7 +180,7 @@ pub struct Record {
     pub length: u32,
     /// The arc that it took, or `QUIVER_NO_ARC`.
     pub arc: u32,
-    /// What a lookup chose.
+    /// Result of a lookup.
     pub hop: u32,
     /// The interface that received it.
     pub rx: u32,

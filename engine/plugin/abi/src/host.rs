@@ -1,11 +1,14 @@
+//! A plugin's table and the daemon's. A node and its context are here, too: the daemon's functions take them, and a context leads
+//! back to these functions.
+
 use core::ffi::c_void;
 
 use crate::{
-    Answer, Call, Command, Context, Count, Counters, Event, Feature, FeatureArc, Kind, Message, Node, Object, Offload,
-    Setting, Slice, Status, Text, Value,
+    Answer, Arc, Call, Command, Control, Count, CounterSet, Counters, Event, Feature, FeatureArc, Frame, Kind, Message,
+    Object, Offload, Record, Setting, Setup, Slice, Status, Text, Value,
 };
 
-/// What `quiver_plugin_entry` returns: a static table. Its first two fields never change between versions.
+/// The result of `quiver_plugin_entry`: a static table. Its first two fields never change between versions.
 #[repr(C)]
 pub struct Plugin {
     /// [`MAGIC`](crate::MAGIC).
@@ -22,18 +25,6 @@ pub struct Plugin {
     pub built_by: Text,
     /// Says what the plugin brings, by the functions that take a setup. If it fails, nothing of it is registered.
     pub setup: Option<unsafe extern "C" fn(host: *const Host, setup: *mut Setup) -> Status>,
-}
-
-/// What a plugin brings, while it is being collected.
-#[repr(C)]
-pub struct Setup {
-    _opaque: [u8; 0],
-}
-
-/// The control side as the plugin may use it, valid until the call that got it returns.
-#[repr(C)]
-pub struct Control {
-    _opaque: [u8; 0],
 }
 
 /// An error, said loudly.
@@ -67,6 +58,9 @@ pub struct Host {
     pub add_message: unsafe extern "C" fn(setup: *mut Setup, spec: *const Message) -> Status,
     /// Adds an event of VPP's binary API. `event` gets its number.
     pub add_event: unsafe extern "C" fn(setup: *mut Setup, spec: *const Event, event: *mut u32) -> Status,
+    /// The key by which a value of 64 bits of this name is kept with packets, by the plugin or by a room of the daemon that has such
+    /// a key: see `show metadata`. There are five in all.
+    pub metadata_key: unsafe extern "C" fn(setup: *mut Setup, name: Text, key: *mut u32) -> Status,
     /// Says why `setup` is about to fail.
     pub refuse_setup: unsafe extern "C" fn(setup: *mut Setup, what: Text),
 
@@ -134,10 +128,14 @@ pub struct Host {
 
     /// Part `part` of a row's packet, 0 being the first buffer's. Fails behind the last one.
     pub segment: unsafe extern "C" fn(context: *mut Context, row: u32, part: u32, bytes: *mut Slice) -> Status,
-    /// What an offloading driver said of a row's packet. Fails if it said nothing.
+    /// Reads the offload state of a row's packet. Fails if it has none.
     pub offload: unsafe extern "C" fn(context: *mut Context, row: u32, offload: *mut Offload) -> Status,
     /// Replaces it.
     pub set_offload: unsafe extern "C" fn(context: *mut Context, row: u32, offload: *const Offload) -> Status,
+    /// Reads the metadata of a row's packet by its key. Fails if there is none.
+    pub metadata: unsafe extern "C" fn(context: *mut Context, row: u32, key: u32, value: *mut u64) -> Status,
+    /// Keeps a value with a row's packet: it goes with it to other nodes and workers, to copies and fragments.
+    pub set_metadata: unsafe extern "C" fn(context: *mut Context, row: u32, key: u32, value: u64) -> Status,
     /// Sends a packet with these bytes, taken to come from `rx`, by an arc of the node. Fails if there is no buffer.
     pub emit: unsafe extern "C" fn(
         context: *mut Context,
@@ -150,12 +148,55 @@ pub struct Host {
     ) -> Status,
     /// Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.
     pub emit_copy: unsafe extern "C" fn(context: *mut Context, row: u32, arc: u16) -> Status,
-    /// Has an event told as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`, or if
-    /// some hundred are on their way already: so a flood of packets makes no flood of events.
+    /// Sends an event as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`,
+    /// or if some hundred are on their way already: a flood of packets makes no flood of events.
     pub raise: unsafe extern "C" fn(context: *mut Context, event: u32, bytes: *const u8, length: usize) -> Status,
     /// Says why `process` is about to fail.
     pub explain: unsafe extern "C" fn(context: *mut Context, what: Text),
 
     /// Writes to the daemon's log, `QUIVER_LOG_...`. Not for workers.
     pub log: unsafe extern "C" fn(level: u32, text: Text),
+}
+
+/// A node of the graph, added by `add_node`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Node {
+    /// Its name, which no other node has.
+    pub name: Text,
+    /// Its arcs, `arc_count` of them. The first one that is no drop is how packets go on should the node fail.
+    pub arcs: *const Arc,
+    /// Arcs, at most 256.
+    pub arc_count: u32,
+    /// A node that this one stands for, once `stand_in` says so: what leads there leads here instead, but for this node's
+    /// own arcs. Empty if it stands for none.
+    pub stands_for: Text,
+    /// Handed to `make` and `describe`.
+    pub user: *mut c_void,
+    /// Makes the state of a worker's instance; called for each worker, on the control thread. May be null: no state.
+    pub make: Option<unsafe extern "C" fn(user: *mut c_void, worker: u32) -> *mut c_void>,
+    /// Sets `next` of every row. Called on the worker with its state. If it does not return [`OK`](crate::OK), the node is
+    /// disabled for good, the frame's packets are dropped by the reason `plugin-failed`, and the path closes over it.
+    pub process: Option<unsafe extern "C" fn(state: *mut c_void, context: *mut Context, frame: *mut Frame) -> Status>,
+    /// Frees what `make` made, on whatever thread lets go of it last. May be null.
+    pub free: Option<unsafe extern "C" fn(state: *mut c_void)>,
+    /// Says in lines what the node did with a traced packet (`answer_text`). May be null.
+    pub describe: Option<unsafe extern "C" fn(user: *mut c_void, record: *const Record, answer: *mut Answer)>,
+}
+
+/// Everything that a node's call may access besides its frame.
+#[repr(C)]
+pub struct Context {
+    /// The daemon's functions.
+    pub host: *const Host,
+    /// Nanoseconds of the engine's clock.
+    pub now: u64,
+    /// The number of the worker.
+    pub worker: u32,
+    /// Vectors of counters.
+    pub counter_sets: u32,
+    /// The worker's counters, by the numbers that `add_counters` gave.
+    pub counters: *const CounterSet,
+    /// The value that `publish` set last for the node; null before the first.
+    pub published: *const c_void,
 }

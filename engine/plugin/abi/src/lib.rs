@@ -18,27 +18,29 @@
 
 mod configuration;
 mod graph;
+mod handles;
 mod host;
 mod messages;
 mod text;
 
 pub use configuration::{
-    Answer, Call, Change, Command, FIELD_FIXED, FIELD_KEY, FIELD_LIST, FIELD_OPTIONAL, Field, Kind, Object, Setting,
-    VALUE_ADDRESS, VALUE_BOOL, VALUE_INTERFACE, VALUE_NONE, VALUE_NUMBER, VALUE_REFERENCE, VALUE_TEXT, Value,
+    Change, Command, FIELD_FIXED, FIELD_KEY, FIELD_LIST, FIELD_OPTIONAL, Field, Kind, Setting, VALUE_ADDRESS,
+    VALUE_BOOL, VALUE_INTERFACE, VALUE_NONE, VALUE_NUMBER, VALUE_REFERENCE, VALUE_TEXT, Value,
 };
 pub use graph::{
-    ARC_DONE, ARC_DROP, ARC_FEATURES, ARC_NEXT_FEATURE, ARC_NODE, ARC_OUT, ARC_PUNT, Arc, Context, Count, CounterSet,
-    Counters, FLAG_CHAINED, FLAG_LOCAL, FLAG_OFFLOAD, FLAG_TRACED, Feature, FeatureArc, Frame, NO_ARC, Node, Offload,
-    Record, SIDE_RX, SIDE_TX, Slice,
+    ARC_DONE, ARC_DROP, ARC_FEATURES, ARC_NEXT_FEATURE, ARC_NODE, ARC_OUT, ARC_PUNT, Arc, Count, CounterSet, Counters,
+    FLAG_CHAINED, FLAG_LOCAL, FLAG_OFFLOAD, FLAG_TRACED, Feature, FeatureArc, Frame, NO_ARC, Offload, Record, SIDE_RX,
+    SIDE_TX, Slice,
 };
-pub use host::{Control, Host, LOG_ERROR, LOG_INFO, LOG_WARNING, Plugin, Setup};
+pub use handles::{Answer, Call, Control, Object, Setup};
+pub use host::{Context, Host, LOG_ERROR, LOG_INFO, LOG_WARNING, Node, Plugin};
 pub use messages::{EVENT_BYTES, Event, Message, MessageField};
 pub use text::Text;
 
 /// The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
-/// What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
+/// First bytes of a plugin's table: `QUIVERPL` in memory on a little-endian machine.
 pub const MAGIC: u64 = 0x4c50_5245_5649_5551;
 
 /// The name of the one function that a plugin exports: `const QuiverPlugin *quiver_plugin_entry(void)`.

@@ -29,21 +29,21 @@ pub struct MessageField {
 pub struct Message {
     /// The request's name, in small letters, digits and underscores; the reply's is the same with `_reply` behind it.
     pub name: Text,
-    /// What it asks for.
+    /// Description of the request.
     pub help: Text,
     /// The request's fields behind `client_index` and `context`.
     pub fields: *const MessageField,
-    /// How many.
+    /// Number of fields.
     pub field_count: u32,
     /// The reply's fields behind `context` and `retval`.
     pub reply_fields: *const MessageField,
-    /// How many.
+    /// Number of fields of the reply.
     pub reply_field_count: u32,
     /// The name of the message that `answer_details` adds one of. Empty if there is none.
     pub details: Text,
     /// The details' fields behind `context`.
     pub details_fields: *const MessageField,
-    /// How many.
+    /// Number of fields of the details message.
     pub details_field_count: u32,
     /// The event, added by `add_event`, of which clients are told that ask for it by this request. Empty if there is none.
     pub event: Text,
@@ -75,10 +75,10 @@ pub const EVENT_BYTES: usize = 64;
 pub struct Event {
     /// Its name.
     pub name: Text,
-    /// What has happened.
+    /// Description of the event.
     pub help: Text,
     /// Its fields behind `client_index` and `pid`.
     pub fields: *const MessageField,
-    /// How many.
+    /// Number of fields.
     pub field_count: u32,
 }

@@ -6,10 +6,10 @@ use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the header begins with, and the handles that plugins only pass on.
+/// Handles that plugins only pass on, declared at the beginning of the header.
 const OPAQUE: [&str; 5] = ["Setup", "Control", "Object", "Call", "Answer"];
 
-/// What saves typing in C.
+/// Helpers for plugins in C.
 const CONVENIENCE: &str = r#"
 /**
  * A text of a string constant.
@@ -49,7 +49,7 @@ fn folder() -> PathBuf {
 }
 
 fn generated() -> String {
-    let sources = ["lib.rs", "text.rs", "host.rs", "graph.rs", "configuration.rs", "messages.rs"];
+    let sources = ["lib.rs", "text.rs", "handles.rs", "host.rs", "graph.rs", "configuration.rs", "messages.rs"];
     let mut config = cbindgen::Config {
         language: cbindgen::Language::C,
         cpp_compat: true,
@@ -124,9 +124,9 @@ fn compilers_of_c_lay_it_out_as_rust_does() {
     let mut lines = vec!["#include \"quiver_plugin.h\"".to_owned()];
     layout! { lines:
         Plugin { magic, version, reserved, name, release, built_by, setup }
-        Host { version, reserved, add_node, add_feature_arc, add_feature, add_counters, add_kind, add_command, add_message, add_event, refuse_setup,
+        Host { version, reserved, add_node, add_feature_arc, add_feature, add_counters, add_kind, add_command, add_message, add_event, metadata_key, refuse_setup,
             enable, stand_in, rewire, publish, read_counter, interface, put, remove, tell, field, argument, has_word, answer_text,
-            answer_columns, answer_row, answer_bytes, answer_details, subscribe, refuse, segment, offload, set_offload, emit, emit_copy, raise, explain, log }
+            answer_columns, answer_row, answer_bytes, answer_details, subscribe, refuse, segment, offload, set_offload, metadata, set_metadata, emit, emit_copy, raise, explain, log }
         Text { data, length }
         Arc { name, kind, to }
         Node { name, arcs, arc_count, stands_for, user, make, process, free, describe }

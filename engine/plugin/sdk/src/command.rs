@@ -2,14 +2,15 @@
 #![allow(unsafe_code)]
 
 use crate::boundary::caught;
-use crate::control::{Control, Refusal};
-use crate::setup::SetupError;
+use crate::control::Control;
+use crate::error::SetupError;
+use crate::refusal::Refusal;
 use crate::value::{Arguments, Cell};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// What a command answers.
+/// Answer of a command.
 pub enum Reply {
     /// Nothing: it was done.
     Done,

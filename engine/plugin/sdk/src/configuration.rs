@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::boundary::caught;
-use crate::control::{self, Control, Refusal};
-use crate::setup::SetupError;
+use crate::control::{self, Control};
+use crate::error::SetupError;
+use crate::refusal::Refusal;
 use crate::value::Arguments;
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
@@ -67,9 +68,9 @@ pub type Object<'a> = Arguments<'a>;
 
 /// A change of an object: none before is a creation, none after a deletion.
 pub struct Change<'a> {
-    /// As it was.
+    /// The object before the change.
     pub before: Option<Object<'a>>,
-    /// As it shall be.
+    /// The object after the change.
     pub after: Option<Object<'a>>,
 }
 

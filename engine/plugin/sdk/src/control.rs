@@ -2,41 +2,13 @@
 #![allow(unsafe_code)]
 
 use crate::boundary::caught;
+use crate::handles::{Counters, Event, NodeHandle};
 use crate::node::Node;
-use crate::setup::{Counters, Event, NodeHandle};
+use crate::refusal::Refusal;
 use crate::value::Cell;
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
 use std::marker::PhantomData;
-
-/// Why a call is refused: the field or argument if one is meant, what is wrong, and what would be right.
-#[derive(Clone, Debug, Default)]
-pub struct Refusal {
-    field: String,
-    what: String,
-    remedy: String,
-    /// The daemon has noted why already.
-    told: bool,
-}
-
-impl Refusal {
-    /// Something is wrong.
-    pub fn new(what: impl Into<String>) -> Refusal {
-        Refusal { what: what.into(), ..Refusal::default() }
-    }
-    /// With this field or argument.
-    #[must_use]
-    pub fn of(mut self, field: &str) -> Refusal {
-        field.clone_into(&mut self.field);
-        self
-    }
-    /// Adds what would be right.
-    #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Refusal {
-        self.remedy = remedy.into();
-        self
-    }
-}
 
 /// The control side.
 pub struct Control<'c> {

@@ -3,7 +3,7 @@
 
 use quiver_plugin_abi as abi;
 
-/// What is said of a packet beside its length.
+/// Flags of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Flags(pub u16);
 
@@ -22,7 +22,7 @@ impl Flags {
     }
 }
 
-/// Up to 256 packets, their metadata in columns. All methods panic if there is no such row.
+/// Up to 64 packets, their metadata in columns. All methods panic if there is no such row.
 pub struct Frame<'f>(&'f mut abi::Frame);
 
 impl<'f> Frame<'f> {
@@ -102,11 +102,11 @@ impl<'f> Frame<'f> {
     pub fn set_tx(&mut self, row: usize, interface: u32) {
         self.set(self.0.tx, row, interface);
     }
-    /// What is said of the packet.
+    /// Flags of the packet.
     pub fn flags(&self, row: usize) -> Flags {
         Flags(self.get(self.0.flags, row))
     }
-    /// What a lookup chose.
+    /// Result of a lookup.
     pub fn hop(&self, row: usize) -> u32 {
         self.get(self.0.hop, row)
     }

@@ -41,9 +41,13 @@ mod boundary;
 mod command;
 mod configuration;
 mod control;
+mod entry;
+mod error;
 mod frame;
+mod handles;
 mod message;
 mod node;
+mod refusal;
 mod setup;
 mod value;
 
@@ -53,19 +57,19 @@ compile_error!("a plugin is built with panic = \"unwind\": otherwise its panics 
 pub use arcs::{Arc, To};
 pub use command::{Command, Reply, Table};
 pub use configuration::{Change, Field, Kind, Object};
-pub use control::{Control, Refusal};
+pub use control::Control;
+pub use error::SetupError;
 pub use frame::{Flags, Frame};
+pub use handles::{Counters, Event, MetadataKey, NodeHandle};
 pub use message::{Answer, Message, MessageField, Refused};
 pub use node::{Context, Node, Record};
-pub use setup::{Counters, Event, NodeHandle, NodeSpec, Setup, SetupError, Side};
+pub use refusal::Refusal;
+pub use setup::{NodeSpec, Setup, Side};
 pub use value::{Arguments, Cell, FromValue, Interface};
 
-/// What [`plugin!`] uses.
+/// Names that [`plugin!`] uses.
 #[doc(hidden)]
 pub mod exported {
-    pub use crate::boundary::{Table, register};
+    pub use crate::entry::{BUILT_BY, Table, register};
     pub use quiver_plugin_abi::{Host, Plugin, Setup, Status};
-
-    /// The compiler that built the SDK, and with it the plugin.
-    pub const BUILT_BY: &str = env!("QUIVER_BUILT_BY");
 }

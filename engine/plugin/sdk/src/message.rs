@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::boundary::caught;
-use crate::control::{Control, Refusal};
-use crate::setup::SetupError;
+use crate::control::Control;
+use crate::error::SetupError;
+use crate::refusal::Refusal;
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -54,7 +55,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// What a message is answered with: bytes of the fields behind the headers. What is missing of them is zero.
+/// Answer to a request: the bytes of the fields behind the headers. Missing bytes are zero.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     reply: Vec<u8>,

@@ -3,7 +3,7 @@
 
 use crate::boundary::caught;
 use crate::frame::{Flags, Frame};
-use crate::setup::{Counters, Event};
+use crate::handles::{Counters, Event, MetadataKey};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A node's work. Every worker has an instance of its own.
 pub trait Node: Send + 'static {
-    /// What control makes known to all instances: [`Control::publish`](crate::Control::publish).
+    /// Value that control publishes to all instances: [`Control::publish`](crate::Control::publish).
     type Published: Send + Sync + 'static;
 
     /// Sets the arc of each row; rows start with arc 0. A panic disables the node.
@@ -24,7 +24,7 @@ pub trait Node: Send + 'static {
     }
 }
 
-/// What a node may touch besides its frame.
+/// Everything that a node may access besides its frame.
 pub struct Context<'c, P> {
     raw: *mut abi::Context,
     published: PhantomData<&'c P>,
@@ -47,7 +47,7 @@ impl<P> Context<'_, P> {
     pub fn worker(&self) -> usize {
         self.fields().worker as usize
     }
-    /// What control published last.
+    /// The value that control published last.
     pub fn published(&self) -> Option<&P> {
         // SAFETY: the value that `Control::publish` gave for this node, of this type; the daemon keeps it during the call.
         unsafe { self.fields().published.cast::<P>().as_ref() }
@@ -83,7 +83,7 @@ impl<P> Context<'_, P> {
         };
         (0..).map_while(part).collect()
     }
-    /// What an offloading driver left to be done with a row's packet.
+    /// Offload state of a row's packet.
     pub fn offload(&self, row: usize) -> Option<abi::Offload> {
         let mut offload = abi::Offload::default();
         // SAFETY: as in `segments`.
@@ -94,6 +94,18 @@ impl<P> Context<'_, P> {
     pub fn set_offload(&mut self, row: usize, offload: abi::Offload) {
         // SAFETY: as in `segments`. A row that is not there is ignored.
         let _ = unsafe { (self.host().set_offload)(self.raw, row as u32, &offload) };
+    }
+    /// Metadata of a row's packet by its key.
+    pub fn metadata(&self, row: usize, key: MetadataKey) -> Option<u64> {
+        let mut value = 0;
+        // SAFETY: as in `segments`.
+        let status = unsafe { (self.host().metadata)(self.raw, row as u32, key.number, &mut value) };
+        (status == abi::OK).then_some(value)
+    }
+    /// Keeps a value with a row's packet: it goes with it to other nodes and workers, to copies and fragments.
+    pub fn set_metadata(&mut self, row: usize, key: MetadataKey, value: u64) {
+        // SAFETY: as in `segments`. A row that is not there is ignored.
+        let _ = unsafe { (self.host().set_metadata)(self.raw, row as u32, key.number, value) };
     }
     /// Sends a packet with these bytes, as if it came from interface `rx`. False if there is no buffer.
     pub fn emit(&mut self, arc: impl Into<u16>, bytes: &[u8], rx: u32, tx: u32) -> bool {
@@ -106,14 +118,15 @@ impl<P> Context<'_, P> {
         // SAFETY: as in `segments`.
         unsafe { (self.host().emit_copy)(self.raw, row as u32, arc.into()) == abi::OK }
     }
-    /// Has an event told, a little later. False if it is lost: it has more than 64 bytes, or some hundred are on their way.
+    /// Sends an event, a little later. False if it is lost: it has more than 64 bytes, or some hundred are on their
+    /// way.
     pub fn raise(&mut self, event: Event, fields: &[u8]) -> bool {
         // SAFETY: as in `segments`; the bytes outlive the call.
         unsafe { (self.host().raise)(self.raw, event.number, fields.as_ptr(), fields.len()) == abi::OK }
     }
 }
 
-/// What a node did with a traced packet.
+/// Record of one node and one traced packet.
 pub struct Record<'r>(&'r abi::Record);
 
 impl Record<'_> {
@@ -138,17 +151,17 @@ impl Record<'_> {
     pub fn tx(&self) -> u32 {
         self.0.tx
     }
-    /// What a lookup chose, behind the node.
+    /// Result of a lookup, behind the node.
     pub fn hop(&self) -> u32 {
         self.0.hop
     }
-    /// What is said of it.
+    /// Flags of the packet.
     pub fn flags(&self) -> Flags {
         Flags(self.0.flags)
     }
 }
 
-/// What the daemon hands to `make` and `describe`.
+/// State behind the `user` pointer of `make` and `describe`.
 pub(crate) struct Maker<N> {
     pub host: &'static abi::Host,
     pub make: Box<dyn Fn(usize) -> N>,

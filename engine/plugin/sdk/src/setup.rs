@@ -1,26 +1,16 @@
-//! What a plugin brings.
+//! Registrations of a plugin.
 #![allow(unsafe_code)]
 
 use crate::arcs::Arc;
 use crate::command::Command;
 use crate::configuration::Kind;
+use crate::error::SetupError;
+use crate::handles::{Counters, Event, MetadataKey, NodeHandle};
 use crate::message::{self, Message, MessageField};
 use crate::node::{self, Node};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
-use std::fmt;
 use std::marker::PhantomData;
-
-/// Why a plugin is not registered.
-#[derive(Debug)]
-pub struct SetupError(pub String);
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for SetupError {}
 
 /// Collects what a plugin brings; the daemon takes it over when `register` has returned, as a whole or not at all.
 pub struct Setup<'s> {
@@ -52,32 +42,7 @@ impl<N: Node> NodeSpec<N> {
     }
 }
 
-/// A node that was added.
-pub struct NodeHandle<N> {
-    pub(crate) number: u32,
-    kind: PhantomData<fn() -> N>,
-}
-impl<N> Clone for NodeHandle<N> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<N> Copy for NodeHandle<N> {}
-
-/// A vector of counters that was added.
-#[derive(Clone, Copy, Debug)]
-pub struct Counters {
-    pub(crate) number: u32,
-    pub(crate) length: u32,
-}
-
-/// An event that was added.
-#[derive(Clone, Copy, Debug)]
-pub struct Event {
-    pub(crate) number: u32,
-}
-
-/// Whose interface decides which features of an arc a packet meets.
+/// The packet's interface that decides which features of an arc the packet meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The one that received it.
@@ -148,6 +113,13 @@ impl Setup<'_> {
         // SAFETY: as in `node`.
         Self::accepted(unsafe { (self.host.add_counters)(self.setup, &crossing, &mut number) }, name)?;
         Ok(Counters { number, length })
+    }
+    /// The key by which a value of this name is kept with packets: the plugin's own, or that of a room of the daemon or of another plugin.
+    pub fn metadata_key(&mut self, name: &str) -> Result<MetadataKey, SetupError> {
+        let mut number = 0;
+        // SAFETY: as in `node`.
+        Self::accepted(unsafe { (self.host.metadata_key)(self.setup, abi::Text::new(name), &mut number) }, name)?;
+        Ok(MetadataKey { number })
     }
     /// Adds a kind of config objects.
     pub fn kind(&mut self, kind: Kind) -> Result<(), SetupError> {

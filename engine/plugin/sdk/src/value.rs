@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::boundary;
-use crate::control::Refusal;
+use crate::refusal::Refusal;
 use quiver_plugin_abi as abi;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface(pub u32);
 
-/// What a field or an argument can be read as.
+/// A type that a field or an argument can be read as.
 pub trait FromValue: Sized {
     /// Reads it; None if it is something else.
     fn from_value(value: &abi::Value) -> Option<Self>;
@@ -77,7 +77,7 @@ impl<A: FromValue> FromValue for (A, u8) {
     }
 }
 
-/// What may be left out.
+/// A value that may be left out.
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: &abi::Value) -> Option<Option<T>> {
         if value.shape == abi::VALUE_NONE { Some(None) } else { T::from_value(value).map(Some) }

@@ -25,10 +25,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a plugin answers.
+/// Answer of a plugin.
 #[derive(Default)]
 pub(crate) struct AnswerData {
-    /// To put interfaces' names into tables.
+    /// Finds the names of interfaces in tables.
     pub control: Option<Control>,
     pub text: String,
     /// The fields of a reply.
@@ -49,7 +49,7 @@ impl AnswerData {
     pub fn handle(&mut self) -> *mut Answer {
         std::ptr::from_mut(self).cast()
     }
-    /// What a command says.
+    /// Result of a command.
     pub fn reply(self, status: Status, matches: &Matches) -> Result<Reply, CommandError> {
         match (status, self.refusal, self.table) {
             (OK, _, Some(table)) => Ok(table.into()),
@@ -62,7 +62,7 @@ impl AnswerData {
             (status, None, _) => Err(CommandError::new(format!("the plugin failed with status {status}"))),
         }
     }
-    /// What a change of an object, or its check, says.
+    /// Result of a change of an object, or of its check.
     pub fn outcome(self, status: Status) -> Result<(), ObjectError> {
         match (status, self.refusal) {
             (OK, _) => Ok(()),

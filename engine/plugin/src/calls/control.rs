@@ -1,11 +1,13 @@
-//! What a plugin may call on the control thread, besides answering.
+//! Functions that a plugin may call on the control thread, besides answering.
 #![allow(unsafe_code)]
 
 use super::answer::{AnswerData, Refusal};
+use super::side::Side;
 use crate::foreign::{self, guarded};
-use crate::node::{PluginNode, Published};
-use crate::setup::abi_functions::Free;
-use crate::{Placed, Plugins, value};
+use crate::interfaces::InterfaceNames;
+use crate::node::{Free, PluginNode, Published};
+use crate::plugins::{self, Placed, Plugins};
+use crate::value;
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{Dataplane, GraphError, Worker};
 use quiver_plugin_abi as abi;
@@ -14,19 +16,7 @@ use serde_json::{Map, Value};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The control side, as one plugin sees it for the time of a call.
-pub(crate) struct Side {
-    pub control: Control,
-    /// The number of the plugin.
-    pub plugin: usize,
-}
-
 impl Side {
-    /// As it crosses.
-    pub fn handle(&mut self) -> *mut abi::Control {
-        std::ptr::from_mut(self).cast()
-    }
-
     fn placed<T>(&self, node: u32, read: impl FnOnce(&Placed) -> T) -> Option<T> {
         let plugins = self.control.room::<Plugins>();
         plugins.loaded.get(self.plugin)?.nodes.get(node as usize).map(read)
@@ -155,7 +145,7 @@ pub(super) unsafe extern "C" fn interface(control: *mut abi::Control, name: Text
         // SAFETY: the plugin's handle and text, and where it wants the number.
         let (side, name, interface) =
             unsafe { (side(control)?, foreign::text(name), foreign::exclusive::<u32, _>(interface)?) };
-        let number = side.control.room::<Plugins>().interfaces.number;
+        let number = side.control.room::<InterfaceNames>().number;
         *interface = number(&side.control, &name)?;
         Some(OK)
     })
@@ -223,7 +213,7 @@ pub(super) unsafe extern "C" fn tell(
     guarded(|| {
         // SAFETY: the plugin's handle and bytes, for the time of this call.
         let (side, bytes) = unsafe { (side(control)?, foreign::slice(bytes, length)) };
-        crate::tell(&side.control, side.plugin, event as usize, bytes).then_some(OK)
+        plugins::tell(&side.control, side.plugin, event as usize, bytes).then_some(OK)
     })
 }
 

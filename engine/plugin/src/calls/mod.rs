@@ -3,11 +3,10 @@
 pub(crate) mod answer;
 mod control;
 mod setup;
+pub(crate) mod side;
 mod worker;
 
 use quiver_plugin_abi::{Host, VERSION};
-
-pub(crate) use control::Side;
 
 /// The table that every plugin gets.
 pub(crate) static HOST: Host = Host {
@@ -21,6 +20,7 @@ pub(crate) static HOST: Host = Host {
     add_command: setup::add_command,
     add_message: setup::add_message,
     add_event: setup::add_event,
+    metadata_key: setup::metadata_key,
     refuse_setup: setup::refuse_setup,
     enable: control::enable,
     stand_in: control::stand_in,
@@ -44,6 +44,8 @@ pub(crate) static HOST: Host = Host {
     segment: worker::segment,
     offload: worker::offload,
     set_offload: worker::set_offload,
+    metadata: worker::metadata,
+    set_metadata: worker::set_metadata,
     emit: worker::emit,
     emit_copy: worker::emit_copy,
     raise: worker::raise,

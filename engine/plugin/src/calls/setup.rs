@@ -1,4 +1,4 @@
-//! What `setup` may call: everything goes into the draft, and is looked at when `setup` has returned.
+//! Functions that `setup` may call: each adds to the draft, which is checked when `setup` has returned.
 #![allow(unsafe_code)]
 
 use crate::command::DraftCommand;
@@ -153,6 +153,21 @@ pub(super) unsafe extern "C" fn add_feature(setup: *mut Setup, spec: *const abi:
     };
     // SAFETY: the plugin's pointers, for the time of this call.
     unsafe { drafted(setup, spec, add) }
+}
+
+pub(super) unsafe extern "C" fn metadata_key(setup: *mut Setup, name: abi::Text, key: *mut u32) -> Status {
+    let find = |draft: &mut Draft, name: &abi::Text| {
+        // SAFETY: the plugin's text, for the time of this call.
+        let name = unsafe { draft.name(*name, "metadata")? };
+        let found = draft.metadata.shared(name).map_err(|error| error.to_string())?;
+        // SAFETY: where the plugin wants the number.
+        if let Some(key) = unsafe { foreign::exclusive::<u32, _>(key) } {
+            *key = found.number();
+        }
+        Ok(())
+    };
+    // SAFETY: the plugin's pointers, within its call.
+    unsafe { drafted(setup, &name, find) }
 }
 
 pub(super) unsafe extern "C" fn add_counters(

@@ -1,10 +1,10 @@
-//! What a node may call while it processes a frame.
+//! Functions that a node may call while it processes a frame.
 #![allow(unsafe_code)]
 
-use crate::Raised;
+use crate::channels::Raised;
 use crate::foreign::{self, guarded};
 use crate::node::Running;
-use quiver_engine::{Context, Frame, Offload};
+use quiver_engine::{Context, Frame, MetadataKey, Offload};
 use quiver_plugin_abi as abi;
 use quiver_plugin_abi::{EVENT_BYTES, OK, Slice, Status, Text};
 
@@ -79,6 +79,26 @@ pub(super) unsafe extern "C" fn set_offload(
         Some(OK)
     };
     // SAFETY: the plugin's pointers, within its call.
+    unsafe { within(context, row, set) }
+}
+
+pub(super) unsafe extern "C" fn metadata(context: *mut abi::Context, row: u32, key: u32, into: *mut u64) -> Status {
+    let find = |_: &mut Running, cx: &mut Context<'_>, frame: &mut Frame| {
+        let found = frame.metadata(cx.pool, row as usize, MetadataKey::foreign(key)?)?;
+        // SAFETY: where the plugin wants it.
+        *unsafe { foreign::exclusive::<u64, _>(into) }? = found;
+        Some(OK)
+    };
+    // SAFETY: the plugin's pointers, within its call.
+    unsafe { within(context, row, find) }
+}
+
+pub(super) unsafe extern "C" fn set_metadata(context: *mut abi::Context, row: u32, key: u32, value: u64) -> Status {
+    let set = |_: &mut Running, cx: &mut Context<'_>, frame: &mut Frame| {
+        frame.set_metadata(cx.pool, row as usize, MetadataKey::foreign(key)?, value);
+        Some(OK)
+    };
+    // SAFETY: the plugin's pointer, within its call.
     unsafe { within(context, row, set) }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use quiver_stats::Segment;
 
-/// What an entry said.
+/// Value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     Scalar(u64),

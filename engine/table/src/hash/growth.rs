@@ -1,8 +1,7 @@
 //! How a table grows while it is read: a part with every change, so that none of them takes long.
-use super::line::{Line, Row};
-use super::writer::{Place, later, place_entry, vacancy};
-use super::{Buckets, ExactView, PASSED, SLOTS};
-use crate::simulation::seam;
+use super::line::{Line, RowOf, SLOTS, later};
+use super::slots::Place;
+use super::{Buckets, ExactView};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +22,7 @@ impl<L: Line> Growing<L> {
         let end = self.next.saturating_add(buckets).min(from.buckets.len());
         for bucket in &from.buckets[self.next..end] {
             for row in (0..SLOTS).filter_map(|slot| bucket.row(slot)) {
-                place_entry(to, room(to, row.key), row);
+                to.place_entry(room(to, row.key), row);
             }
         }
         self.next = end;
@@ -36,37 +35,25 @@ impl<L: Line> Growing<L> {
     }
 
     /// Adds an entry, or changes it.
-    pub fn put(&self, entry: Row<L::Key, L::Value>) {
+    pub fn put(&self, entry: RowOf<L>) {
         let to = self.buckets.view();
         match to.place(entry.key) {
             Some(place) => to.buckets[place.bucket].set(place.slot, &entry),
-            None => place_entry(to, room(to, entry.key), entry),
+            None => to.place_entry(room(to, entry.key), entry),
         }
     }
 
-    /// Removes an entry. Nobody reads the copy, so its slot is free at once.
+    /// Removes an entry. No reader uses the copy yet, so its slot is free at once.
     pub fn remove(&self, key: L::Key) {
         let view = self.buckets.view();
         if let Some(place) = view.place(key) {
-            take_entry(view, key, place);
+            view.take_entry(key, place);
         }
     }
 }
 
 fn room<L: Line>(to: ExactView<'_, L>, key: L::Key) -> Place {
-    vacancy(to, key).expect("a table of twice the size has room for all entries")
-}
-
-/// Empties a slot, so that no search finds the entry or passes by for its sake.
-pub(super) fn take_entry<L: Line>(view: ExactView<'_, L>, key: L::Key, place: Place) {
-    view.buckets[place.bucket].clear(place.slot);
-    seam("an entry gone, still counted");
-    let mut index = view.home(key);
-    while index != place.bucket {
-        let before = view.buckets[index].passed().fetch_sub(1, Ordering::Release);
-        debug_assert!(before & PASSED > 0, "somebody passed by");
-        index = (index + 1) & (view.buckets.len() - 1);
-    }
+    to.vacancy(key).expect("a table of twice the size has room for all entries")
 }
 
 /// The buckets before a growth, which workers may go on stamping until they have passed.
@@ -87,7 +74,7 @@ impl Drop for Passing {
 }
 
 impl<L: Line> Former<L> {
-    /// Whether nobody stamps it any more.
+    /// Whether all readers that could stamp it have passed.
     pub fn is_past(&self) -> bool {
         self.passed.load(Ordering::Acquire)
     }

@@ -1,19 +1,29 @@
-//! What lies in a line of an exact-match table: keys, values, and for some keys stamps.
+//! A line of an exact-match table: keys, values, and for some kinds of keys stamps.
 #![allow(unsafe_code)]
-use super::{SLOTS, STILL};
 use crate::memory::Cell;
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Entries per bucket.
+pub(super) const SLOTS: usize = 3;
+
+/// In [`Line::passed`], a bit for each slot: its entry was removed, and the slot waits until no reader can be looking at
+/// it. Only the writer asks.
+pub(super) const WAITING: u32 = 1 << 29;
+/// The rest of [`Line::passed`].
+pub(super) const PASSED: u32 = WAITING - 1;
+
+/// A stamp that is never stored: of readers that only want to know.
+pub const STILL: u32 = u32::MAX;
 
 /// A line with three entries, none of which has a key at first.
 ///
 /// An entry is there as a whole once its key is, and its key goes first. A slot has no other entry before all readers who may
 /// look at it have passed, which is the writer's affair.
-#[expect(private_bounds, reason = "nobody else makes lines")]
 pub trait Line: Cell {
-    /// What an entry is found by. Of each kind of keys there is one that is none, and marks empty slots.
+    /// Key of an entry. One value of each type is reserved to mark empty slots.
     type Key: Copy + Eq;
-    /// What it leads to.
+    /// Value of an entry.
     type Value: Copy + Eq;
 
     /// Whether entries may have this key.
@@ -36,7 +46,7 @@ pub trait Line: Cell {
     /// Stamps an entry that is there.
     fn stamp(&self, slot: usize, stamp: u32);
     /// How many entries lie further on because this line was full; a search ends where that is zero. Above it, in
-    /// [`super::WAITING`], are the slots that wait.
+    /// `WAITING`, are the slots that wait.
     fn passed(&self) -> &AtomicU32;
 }
 
@@ -50,6 +60,9 @@ pub struct Row<K = u64, V = u64> {
     /// The stamp that the writer or a worker set last; zero where there are none.
     pub last_seen: u32,
 }
+
+/// A row of a table with such lines.
+pub(super) type RowOf<L> = Row<<L as Line>::Key, <L as Line>::Value>;
 
 /// Keys and values of 64 bits with a stamp each: a MAC address and its bridge domain, say. 0 is no key.
 #[repr(C, align(64))]
@@ -201,7 +214,7 @@ pub struct Entry<'g> {
 }
 
 impl Entry<'_> {
-    /// What the writer stored.
+    /// The stored value.
     #[inline(always)]
     pub fn value(&self) -> u64 {
         self.value
@@ -220,4 +233,9 @@ impl Entry<'_> {
             self.stamp.store(now, Ordering::Relaxed);
         }
     }
+}
+
+/// The later of two stamps, which wrap around: the one less than half a circle ahead.
+pub(super) fn later(one: u32, other: u32) -> u32 {
+    if other.wrapping_sub(one) as i32 > 0 { other } else { one }
 }

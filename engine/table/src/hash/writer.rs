@@ -1,9 +1,9 @@
 //! The writer of an exact-match table.
-use super::growth::{EACH, Former, Growing, Passing, take_entry};
-use super::line::{Keys64, Line, Row};
-use super::{Buckets, ExactTable, ExactView, SLOTS, WAITING};
+use super::growth::{EACH, Former, Growing, Passing};
+use super::line::{Keys64, Line, Row, RowOf, SLOTS, WAITING, later};
+use super::slots::Place;
+use super::{Buckets, ExactTable, ExactView};
 use crate::epoch::Domain;
-use crate::simulation::seam;
 use crate::snapshot::Publisher;
 use crossbeam_queue::SegQueue;
 use std::io;
@@ -38,13 +38,6 @@ pub enum ExactError {
     },
 }
 
-/// Where an entry lies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub bucket: usize,
-    pub slot: usize,
-}
-
 /// Slots whose entries were removed, until no reader can be looking at them. They are marked in their buckets.
 #[derive(Default)]
 struct Vacated {
@@ -76,17 +69,14 @@ pub struct ExactWriter<L: Line = Keys64> {
     entries_max: usize,
 }
 
-/// Half of the slots are used before a table grows: few searches leave their first line, and wait for one that nobody fetched
-/// ahead.
+/// Half of the slots are used before a table grows: few searches leave their first line, and wait for a line that was
+/// not prefetched.
 ///
 /// PERF: 28 ticks for one of a million keys that is fetched ahead, instead of 47, where a third of the slots is used, not two
 /// (Zen 4).
 fn buckets_for(entries: usize) -> usize {
     (entries.div_ceil(SLOTS) * 2).max(16).next_power_of_two()
 }
-
-/// A row of a table with such lines.
-type RowOf<L> = Row<<L as Line>::Key, <L as Line>::Value>;
 
 impl ExactWriter {
     /// A table with keys of 64 bits; see [`ExactWriter::of_lines`].
@@ -130,8 +120,8 @@ impl<L: Line> ExactWriter<L> {
         }
         self.make_room()?;
         let waiting = self.vacated.waiting;
-        let place = vacancy(self.view(), key).ok_or(ExactError::Draining { waiting })?;
-        place_entry(self.view(), place, row);
+        let place = self.view().vacancy(key).ok_or(ExactError::Draining { waiting })?;
+        self.view().place_entry(place, row);
         self.copied(place).into_iter().for_each(|growing| growing.put(row));
         self.len += 1;
         self.grow(EACH);
@@ -166,6 +156,23 @@ impl<L: Line> ExactWriter<L> {
     pub fn iter(&self) -> impl Iterator<Item = RowOf<L>> + '_ {
         let entries = |bucket| (0..SLOTS).filter_map(move |slot| L::row(bucket, slot));
         self.view().buckets.iter().flat_map(entries).map(|row| self.latest(row))
+    }
+
+    /// The entries in a part of the table: those in so many buckets of three entries, from the place `from` on, which begins as
+    /// 0, and the place to go on from; None at the end. Entries that come or move meanwhile may be missed, or met twice; all of
+    /// them move when [`ExactWriter::places`] changes.
+    pub fn some(&self, from: usize, buckets: usize) -> (Vec<RowOf<L>>, Option<usize>) {
+        let all = self.view().buckets;
+        let end = from.saturating_add(buckets).min(all.len());
+        let entries = |bucket| (0..SLOTS).filter_map(move |slot| L::row(bucket, slot));
+        let some =
+            all.get(from..end).unwrap_or_default().iter().flat_map(entries).map(|row| self.latest(row)).collect();
+        (some, (end < all.len()).then_some(end))
+    }
+
+    /// The number of buckets.
+    pub fn places(&self) -> usize {
+        self.view().buckets.len()
     }
 
     /// Removes the entries that are not to be kept; returns how many.
@@ -239,7 +246,7 @@ impl<L: Line> ExactWriter<L> {
     fn vacate(&mut self, key: L::Key, place: Place) {
         let bucket = &self.view().buckets[place.bucket];
         bucket.passed().fetch_or(WAITING << place.slot, Ordering::Release);
-        take_entry(self.view(), key, place);
+        self.view().take_entry(key, place);
         self.copied(place).into_iter().for_each(|growing| growing.remove(key));
         self.len -= 1;
         self.vacated.waiting += 1;
@@ -309,46 +316,12 @@ fn make<L: Line>(buckets: usize, seed: u64) -> Result<Arc<Buckets<L>>, ExactErro
     Ok(Arc::new(Buckets::new(buckets, seed).map_err(|source| ExactError::Memory { bytes, source })?))
 }
 
-/// Of two stamps the later: the one less than half a circle ahead, for they may wrap around.
-pub(super) fn later(one: u32, other: u32) -> u32 {
-    if other.wrapping_sub(one) as i32 > 0 { other } else { one }
-}
-
-/// The first free slot from a key's home on, for a key that is not in the table.
-pub(super) fn vacancy<L: Line>(view: ExactView<'_, L>, key: L::Key) -> Option<Place> {
-    let home = view.home(key);
-    for step in 0..view.buckets.len() {
-        let index = (home + step) & (view.buckets.len() - 1);
-        let bucket = &view.buckets[index];
-        let passed = bucket.passed().load(Ordering::Relaxed);
-        for slot in 0..SLOTS {
-            if bucket.row(slot).is_none() && passed & WAITING << slot == 0 {
-                return Some(Place { bucket: index, slot });
-            }
-        }
-    }
-    None
-}
-
-/// Fills a vacancy that `vacancy` found; the key's store makes the entry visible as a whole.
-pub(super) fn place_entry<L: Line>(view: ExactView<'_, L>, place: Place, row: RowOf<L>) {
-    let mut index = view.home(row.key);
-    while index != place.bucket {
-        view.buckets[index].passed().fetch_add(1, Ordering::Release);
-        index = (index + 1) & (view.buckets.len() - 1);
-    }
-    let bucket = &view.buckets[place.bucket];
-    bucket.set(place.slot, &row);
-    seam("an entry written, its key not yet");
-    bucket.set_key(place.slot, row.key);
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::PASSED;
     use super::*;
+    use crate::hash::line::PASSED;
 
-    /// What an entry costs, in buckets: at no change more than a few are copied, whatever the size of the table.
+    /// Growth costs a few copied buckets per change, for any size of the table.
     #[test]
     fn growth_is_a_few_buckets_with_each_change() {
         let domain = Domain::new();

@@ -1,7 +1,8 @@
 //! Nodes in the writer's hands.
-use super::{BLOCK_CELLS, STRIDE, Table, WORDS, shape};
-use crate::lpm::BLOCK;
-use crate::routes::Address;
+use super::Table;
+use super::shape::{self, BLOCK_CELLS, STRIDE, WORDS};
+use crate::address::Address;
+use crate::trie::BLOCK;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,13 +24,13 @@ impl<'a> Node<'a> {
     /// The node that begins with a block.
     pub fn at(table: &'a Table, block: u32) -> Node<'a> {
         let first = block as usize * BLOCK_CELLS;
-        let shape = table.blocks.slice(first + 2, 1)[0].load(Ordering::Relaxed) as u32;
-        Node { block, cells: table.blocks.slice(first, shape::cells(shape)) }
+        let shape = table.words.blocks.slice(first + 2, 1)[0].load(Ordering::Relaxed) as u32;
+        Node { block, cells: table.words.blocks.slice(first, shape::cells(shape)) }
     }
 
     /// Makes a node of blocks that no reader knows of, all of whose words are `leaf`.
     pub fn write(table: &'a Table, block: u32, key: u128, shape: u32, leaf: u32) -> Node<'a> {
-        let node = Node { block, cells: table.blocks.slice(block as usize * BLOCK_CELLS, shape::cells(shape)) };
+        let node = Node { block, cells: table.words.blocks.slice(block as usize * BLOCK_CELLS, shape::cells(shape)) };
         node.cells[0].store((key >> 64) as u64, Ordering::Relaxed);
         node.cells[1].store(key as u64, Ordering::Relaxed);
         node.cells[2].store(shape.into(), Ordering::Relaxed);
@@ -135,14 +136,14 @@ impl<'a> Slot<'a> {
 
     pub fn word(self, table: &Table) -> u32 {
         match self {
-            Slot::Root(index) => table.root.slice(index, 1)[0].load(Ordering::Relaxed),
+            Slot::Root(index) => table.words.root.slice(index, 1)[0].load(Ordering::Relaxed),
             Slot::Word(node, index) => node.word(index),
         }
     }
 
     pub fn set(self, table: &Table, word: u32) {
         match self {
-            Slot::Root(index) => table.root.slice(index, 1)[0].store(word, Ordering::Release),
+            Slot::Root(index) => table.words.root.slice(index, 1)[0].store(word, Ordering::Release),
             Slot::Word(node, index) => node.set(index, word),
         }
     }

@@ -2,7 +2,13 @@
 //!
 //! Bits 0 to 6 are the shift, bits 8 to 15 the number of words without the fallback. In bits 16 to 31 the writer counts the
 //! routes whose words these are.
-use super::STRIDE;
+
+/// Bits of an address that a node for few routes decides about.
+pub(super) const STRIDE: u8 = 3;
+/// Cells of memory in a block, which is half a cache line.
+pub(super) const BLOCK_CELLS: usize = 4;
+/// Where a node's words begin, in halves of cells: behind the key's four, and the shape.
+pub(super) const WORDS: usize = 5;
 
 /// Bits of the shift.
 const SHIFT: u32 = 0x7f;
@@ -57,5 +63,5 @@ pub(super) fn size(shape: u32) -> usize {
 
 /// Cells of memory of a node.
 pub(super) fn cells(shape: u32) -> usize {
-    SIZES[size(shape)] as usize * super::BLOCK_CELLS
+    SIZES[size(shape)] as usize * BLOCK_CELLS
 }

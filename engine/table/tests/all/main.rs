@@ -3,3 +3,5 @@
 mod hash;
 mod lpm;
 mod lpm6;
+#[cfg(not(loom))]
+mod tries;

@@ -1,6 +1,7 @@
 //! `arp request 02:00:00:00:00:01 10.0.0.1 > 00:00:00:00:00:00 10.0.0.2`, likewise `arp reply` and `arp 9`.
+use super::PacketTextError;
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{Next, PacketTextError, Place, Step};
 use quiver_wire::{ArpOperation, ArpPacket, Header, MacAddress};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -45,7 +46,7 @@ impl Arp {
         ArpPacket::new(ArpOperation(self.operation.into()), self.sender, self.target).as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (packet, padding) = ArpPacket::parse(place.bytes)?;
         if !packet.is_ip4_over_ethernet() {
             return None;

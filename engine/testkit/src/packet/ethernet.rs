@@ -1,6 +1,8 @@
 //! `eth 02:00:00:00:00:01 > 02:00:00:00:00:02 [type 0x9000]` and `dot1q 10 [priority 5] [drop-eligible] [type ip6]`.
+use super::PacketTextError;
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{Inside, Layer, Next, PacketTextError, Place, Step};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress, Tci, VlanTag, big_endian::U16};
 use std::fmt;
 use zerocopy::IntoBytes;
@@ -42,7 +44,7 @@ impl Ethernet {
         EthernetHeader { destination, source, ethertype }.as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = EthernetHeader::parse(place.bytes)?;
         let &EthernetHeader { destination, source, ethertype } = header;
         let layer = Ethernet { source, destination, ethertype: Some(ethertype) };
@@ -102,7 +104,7 @@ impl Vlan {
         VlanTag { tci: Tci(U16::new(bits)), ethertype: inside.ethertype(self.ethertype) }.as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>, service: bool) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>, service: bool) -> Option<Step<'a, Self>> {
         let (tag, rest) = VlanTag::parse(place.bytes)?;
         let layer = Vlan {
             service,
@@ -134,16 +136,4 @@ fn read_ethertype(words: &mut Words<'_>) -> Result<EtherType, PacketTextError> {
 
 fn write_ethertype(f: &mut fmt::Formatter<'_>, ethertype: Option<EtherType>) -> fmt::Result {
     ethertype.map_or(Ok(()), |ethertype| write!(f, " type {ethertype}"))
-}
-
-/// The ethertype that announces `layer`, if there is one.
-pub(super) fn announcing(layer: &Layer) -> Option<EtherType> {
-    match layer {
-        Layer::Vlan(Vlan { service: false, .. }) => Some(EtherType::DOT1Q),
-        Layer::Vlan(Vlan { service: true, .. }) => Some(EtherType::DOT1AD),
-        Layer::Arp(_) => Some(EtherType::ARP),
-        Layer::Ip4(_) => Some(EtherType::IP4),
-        Layer::Ip6(_) => Some(EtherType::IP6),
-        _ => None,
-    }
 }

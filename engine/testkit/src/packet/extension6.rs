@@ -1,23 +1,14 @@
 //! `hbh hex 050200000100 [next udp]`, likewise `routing` and `dstopt`: an extension header of IPv6 behind its first two
 //! bytes, which are computed.
-use super::text::Words;
-use super::{Inside, Next, PacketTextError, Place, Step};
+use super::PacketTextError;
+use super::inside::Inside;
+use super::place::{ExtensionKind, Next, Place, Step};
+use super::text::{Words, hex};
 use quiver_wire::IpProtocol;
 use std::fmt;
 
 /// Bytes that every extension header's length counts in, of which the first eight are not counted (RFC 8200, 4).
 const UNIT: usize = 8;
-
-/// Which extension header it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExtensionKind {
-    /// Options that every router on the way may look at (RFC 8200, 4.3): `hbh`.
-    HopByHop,
-    /// Where the packet is to go on its way (RFC 8200, 4.4): `routing`.
-    Routing,
-    /// Options for the destination (RFC 8200, 4.6): `dstopt`.
-    Destination,
-}
 
 /// An extension header of IPv6 whose first two bytes are the next header and the length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +46,7 @@ impl Extension6 {
         [&[inside.protocol(self.next).0, units as u8], self.body.as_slice()].concat()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>, kind: ExtensionKind) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>, kind: ExtensionKind) -> Option<Step<'a, Self>> {
         let [next, units, ..] = *place.bytes else { return None };
         let (header, rest) = place.bytes.split_at_checked((usize::from(units) + 1) * UNIT)?;
         let body = header.get(2..)?;
@@ -74,7 +65,7 @@ impl fmt::Display for Extension6 {
             ExtensionKind::Routing => "routing",
             ExtensionKind::Destination => "dstopt",
         };
-        write!(f, "{name} hex {}", super::hex(&self.body))?;
+        write!(f, "{name} hex {}", hex(&self.body))?;
         super::text::write_next_header(f, self.next)
     }
 }

@@ -1,6 +1,8 @@
 //! `frag offset 1480 [more] id 7 [next udp]`: the extension header of a fragment.
+use super::PacketTextError;
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{Inside, Next, PacketTextError, Place, Step};
 use quiver_wire::ip6::FragmentHeader;
 use quiver_wire::{Header, IpProtocol};
 use std::fmt;
@@ -48,7 +50,7 @@ impl Fragment6 {
         self.wire(inside.protocol(self.next)).as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = FragmentHeader::parse(place.bytes)?;
         let fragment = header.fragment();
         let (offset, next) = (fragment.offset as u16, header.next_header);

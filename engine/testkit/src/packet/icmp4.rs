@@ -1,7 +1,9 @@
 //! `icmp echo-request id 1 seq 2`, `icmp unreachable code 4 mtu 1400`, `icmp time-exceeded`, `icmp 13 code 1`.
 use super::checksum::Sums;
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{Checksum, Inside, Next, PacketTextError, Place, Step};
+use super::{Checksum, PacketTextError};
 use quiver_wire::{Header, Icmp4Header, Icmp4Type, Sum, checksum};
 use std::fmt;
 use zerocopy::IntoBytes;
@@ -71,7 +73,7 @@ impl Icmp4 {
         header.as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = Icmp4Header::parse(place.bytes)?;
         let layer = Icmp4 {
             kind: header.kind,

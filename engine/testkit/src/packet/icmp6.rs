@@ -1,15 +1,17 @@
 //! `icmp6 echo-request id 1 seq 2`, `icmp6 unreachable code 4`, `icmp6 packet-too-big mtu 1400`, `icmp6 parameter-problem
 //! code 1 pointer 40`, `icmp6 router-solicitation`, `icmp6 200 code 1`.
 use super::checksum::Sums;
+use super::inside::Inside;
+use super::nd::BEFORE_FIELDS;
+use super::place::{Next, Place, Step};
+use super::pseudo_header::{Ends, pseudo_header};
 use super::text::Words;
-use super::{Checksum, Ends, Inside, Layer, Nd, Next, PacketTextError, Place, Ra, Step, pseudo_header};
+use super::{Checksum, Nd, PacketTextError, Ra};
 use quiver_wire::{Header, Icmp6Header, Icmp6Type, IpProtocol};
 use std::fmt;
 use std::mem::offset_of;
 use zerocopy::IntoBytes;
 
-/// Type, code and checksum: what a message of Neighbour Discovery has in front of its own fields.
-pub(super) const BEFORE_FIELDS: usize = offset_of!(Icmp6Header, identifier);
 /// Where the checksum lies.
 const CHECKSUM: usize = offset_of!(Icmp6Header, checksum);
 
@@ -84,7 +86,7 @@ impl Icmp6 {
     pub(super) fn header(&self, inside: &Inside<'_>) -> Vec<u8> {
         let header = Icmp6Header::new(self.kind, self.code).with_parameter(self.parameter);
         let mut bytes = header.as_bytes().to_vec();
-        if matches!(inside.layer, Some(Layer::Nd(_) | Layer::Ra(_))) {
+        if inside.is_discovery {
             bytes.truncate(BEFORE_FIELDS);
         }
         let checksum = self.checksum.value(sums(&bytes, inside.bytes, inside.ends, true));
@@ -92,7 +94,7 @@ impl Icmp6 {
         bytes
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = Icmp6Header::parse(place.bytes)?;
         let without = Icmp6Header { checksum: 0.into(), ..*header };
         let mut layer = Icmp6 {

@@ -1,8 +1,11 @@
 //! `ip4 10.0.0.1 > 10.0.1.2 ttl 64 [dscp 46] [ecn 1] [id 7] [df] [mf] [offset 1480] [reserved] [options 94040000]
 //! [protocol 89] [length 1500] [version 5] [ihl 4] [checksum ...]`: what is left out is computed, or zero.
 use super::checksum::Sums;
-use super::text::Words;
-use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step};
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
+use super::pseudo_header::Ends;
+use super::text::{Words, hex};
+use super::{Checksum, PacketTextError};
 use quiver_wire::{Header, Ip4Header, IpProtocol, Sum, checksum};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -123,7 +126,7 @@ impl Ip4 {
         [header.as_bytes(), &self.options].concat()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = Ip4Header::parse(place.bytes)?;
         let options_length = header.header_length().saturating_sub(Ip4Header::LENGTH);
         let (options, rest) = rest.split_at_checked(options_length)?;
@@ -181,7 +184,7 @@ impl fmt::Display for Ip4 {
             }
         }
         if !self.options.is_empty() {
-            write!(f, " options {}", super::hex(&self.options))?;
+            write!(f, " options {}", hex(&self.options))?;
         }
         if let Some(protocol) = self.protocol {
             write!(f, " protocol {protocol}")?;

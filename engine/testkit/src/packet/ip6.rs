@@ -1,7 +1,10 @@
 //! `ip6 2001:db8::1 > 2001:db8::2 [hlim 63] [class 184] [flow 0x12345] [next 89] [length 1480] [version 5]`: what is left
 //! out is computed, or zero; the hop limit is 64.
+use super::PacketTextError;
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
+use super::pseudo_header::Ends;
 use super::text::Words;
-use super::{Ends, Inside, Next, PacketTextError, Place, Step};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -74,7 +77,7 @@ impl Ip6 {
         header.as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = Ip6Header::parse(place.bytes)?;
         let length = header.payload_length.get();
         let (inside, padding) = place.measured(rest, length.into());

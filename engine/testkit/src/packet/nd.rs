@@ -1,18 +1,23 @@
 //! `nd [target 2001:db8::1 [destination 2001:db8::2]] [flags router,solicited,override] [OPTION ...]`: what a message of
 //! Neighbour Discovery has behind its checksum, in `icmp6 router-solicitation`, `neighbor-solicitation`,
 //! `neighbor-advertisement` (whose flags they are) and `redirect` (whose destination it is).
-use super::icmp6::BEFORE_FIELDS;
+
 use super::nd_option::{read_flags, write_flags, write_options};
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{NdOption, Next, PacketTextError, Place, Step};
+use super::{NdOption, PacketTextError};
 use quiver_wire::nd::{NeighborMessage, Redirect};
 use quiver_wire::{Header, Icmp6Header, Icmp6Type};
 use std::fmt;
+use std::mem::offset_of;
 use std::net::Ipv6Addr;
 use zerocopy::IntoBytes;
 
 /// Names of the flags, from the highest bit down.
 const FLAGS: [&str; 3] = ["router", "solicited", "override"];
+
+/// Type, code and checksum: what a message of Neighbour Discovery has in front of its own fields.
+pub(super) const BEFORE_FIELDS: usize = offset_of!(Icmp6Header, identifier);
 
 /// Whom a message of Neighbour Discovery is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +100,7 @@ impl Nd {
     }
 
     /// Reads a whole message, of which the layer before said type, code and checksum.
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (icmp, rest) = Icmp6Header::parse(place.bytes)?;
         let (subject, rest) = match icmp.kind {
             Icmp6Type::ROUTER_SOLICITATION => (NdSubject::Nobody, rest),

@@ -1,6 +1,6 @@
 //! `payload 26`, `hex 0a0b0c` and `padding 18`: bytes without a meaning of their own.
 use super::PacketTextError;
-use super::text::Words;
+use super::text::{Words, hex};
 use std::fmt;
 
 /// Longest run of bytes that a number in the text may ask for.
@@ -36,7 +36,7 @@ impl fmt::Display for Payload {
         if (length == 0 || length >= 4) && *self == Self::counting(length) {
             write!(f, "payload {length}")
         } else {
-            write!(f, "hex {}", super::hex(&self.0))
+            write!(f, "hex {}", hex(&self.0))
         }
     }
 }
@@ -67,7 +67,7 @@ impl fmt::Display for Padding {
         if self.0.iter().all(|byte| *byte == 0) {
             write!(f, "padding {}", self.0.len())
         } else {
-            write!(f, "padding hex {}", super::hex(&self.0))
+            write!(f, "padding hex {}", hex(&self.0))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `ra [hops 64] [flags managed,other] [lifetime 1800] [reachable 30000] [retrans 1000] [OPTION ...]`: what `icmp6
 //! router-advertisement` has behind its checksum. Without a word hops are 64, the lifetime 1800, all else zero.
-use super::icmp6::BEFORE_FIELDS;
+use super::nd::BEFORE_FIELDS;
 use super::nd_option::{read_flags, write_flags, write_options};
+use super::place::{Next, Place, Step};
 use super::text::Words;
-use super::{NdOption, Next, PacketTextError, Place, Step};
+use super::{NdOption, PacketTextError};
 use quiver_wire::nd::RouterAdvertisement;
 use quiver_wire::{Header, Icmp6Type};
 use std::fmt;
@@ -70,7 +71,7 @@ impl Ra {
     }
 
     /// Reads a whole message, of which the layer before said type, code and checksum.
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (message, rest) = RouterAdvertisement::parse(place.bytes)?;
         // The text has no words for other flags.
         if message.flags << FLAGS.len() != 0 {

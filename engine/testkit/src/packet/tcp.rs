@@ -1,7 +1,10 @@
 //! `tcp 1000 > 80 syn seq 1 ack 2 window 65535 [urgent 3] [options 020405b4] [data-offset 0x60]`: flags come first.
 use super::checksum::Sums;
-use super::text::Words;
-use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step, pseudo_header};
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
+use super::pseudo_header::{Ends, pseudo_header};
+use super::text::{Words, hex};
+use super::{Checksum, PacketTextError};
 use quiver_wire::{Header, IpProtocol, TcpFlags, TcpHeader};
 use std::fmt;
 use zerocopy::IntoBytes;
@@ -85,7 +88,7 @@ impl Tcp {
         [header.as_bytes(), &self.options].concat()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, rest) = TcpHeader::parse(place.bytes)?;
         let (options, data) = rest.split_at_checked(header.header_length().saturating_sub(TcpHeader::LENGTH))?;
         let layer = Tcp {
@@ -128,7 +131,7 @@ impl fmt::Display for Tcp {
             write!(f, " urgent {}", self.urgent)?;
         }
         if !self.options.is_empty() {
-            write!(f, " options {}", super::hex(&self.options))?;
+            write!(f, " options {}", hex(&self.options))?;
         }
         if let Some(byte) = self.data_offset {
             write!(f, " data-offset 0x{byte:02x}")?;

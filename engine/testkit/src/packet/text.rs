@@ -1,10 +1,16 @@
 //! The words of a packet's text, and what can be wrong with them.
-use super::{Checksum, LAYERS};
+use super::Checksum;
 use quiver_wire::IpProtocol;
 use std::fmt;
 use std::iter::{Copied, Peekable};
 use std::slice;
 use std::str::FromStr;
+
+/// The words that layers begin with.
+pub const LAYERS: [&str; 19] = [
+    "eth", "dot1q", "dot1ad", "arp", "ip4", "icmp", "ip6", "hbh", "routing", "dstopt", "frag", "icmp6", "nd", "ra",
+    "udp", "tcp", "payload", "hex", "padding",
+];
 
 /// Why a text is no packet; layers are counted from one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -219,4 +225,9 @@ fn number(word: &str) -> Option<u32> {
     // `from_str_radix` alone would take a sign.
     let plain = digits.chars().all(|digit| digit.is_digit(radix));
     plain.then(|| u32::from_str_radix(digits, radix).ok()).flatten()
+}
+
+/// Bytes as pairs of hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,10 @@
 //! `udp 1000 > 2000 [length 20] [no-checksum]`.
 use super::checksum::Sums;
+use super::inside::Inside;
+use super::place::{Next, Place, Step};
+use super::pseudo_header::{Ends, pseudo_header};
 use super::text::Words;
-use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step, pseudo_header};
+use super::{Checksum, PacketTextError};
 use quiver_wire::{Header, IpProtocol, UdpHeader};
 use std::fmt;
 use zerocopy::IntoBytes;
@@ -50,7 +53,7 @@ impl Udp {
         header.as_bytes().into()
     }
 
-    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
+    pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a, Self>> {
         let (header, data) = UdpHeader::parse(place.bytes)?;
         let length = header.length.get();
         let sums = sums(header, data, place.ends, place.whole && usize::from(length) <= place.bytes.len());

@@ -2,13 +2,14 @@
 //! `ip4-unicast`, before `ip4-lookup`.
 //!
 //! - `node`: the node `dscp-mark`.
-//! - `rules`: the config objects `dscp-marks`, and what the node reads of them.
+//! - `rules`: the rules that the node reads; `objects`: the config objects `dscp-marks`.
 //! - `api`: the messages by which clients of VPP's binary API do the same, see the rules, and hear of changes.
 //! - this file: what the plugin brings, and its commands.
 #![deny(unsafe_code)]
 
 mod api;
 mod node;
+mod objects;
 mod rules;
 
 use node::{DscpMark, Next};
@@ -28,7 +29,7 @@ fn register(setup: &mut Setup<'_>) -> Result<(), SetupError> {
 
     let rules = Rc::new(RefCell::new(Rules::default()));
     let changed = api::event(setup)?;
-    setup.kind(rules::kind(node, rules.clone(), changed))?;
+    setup.kind(objects::kind(node, rules.clone(), changed))?;
     setup.message(api::add_del())?;
     setup.message(api::dump(rules.clone()))?;
     setup.message(api::want_events())?;

@@ -88,7 +88,7 @@ fn packet(r: &mut Rng, number: u32, layers: &str) -> Vec<u8> {
     bytes
 }
 
-/// By what packets are told apart.
+/// The number that identifies a packet.
 fn number(bytes: &[u8]) -> u32 {
     bytes.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
 }
@@ -107,7 +107,7 @@ fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8]) -> bool {
     }
 }
 
-/// Sends packets through interfaces with random lists, and compares what passes.
+/// Sends packets through interfaces with random lists, and compares the permitted ones.
 fn compare(level: Level, configuration: &str, packet: impl Fn(&mut Rng, u32) -> Vec<u8>, meant: Passes) {
     let mut r = Rng::with_seed(11);
     let (mut passed, mut denied) = (0, 0);

@@ -11,7 +11,7 @@ use crate::bridges::Bridges;
 use crate::objects::{BridgeDomain, DOMAIN_ID_MAX};
 use crate::set::set_default_limit;
 
-/// Make a bridge domain, or delete one.
+/// Adds or deletes a bridge domain.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BridgeDomainAddDel {
@@ -28,7 +28,7 @@ pub(super) struct BridgeDomainAddDel {
     pub is_add: bool,
 }
 
-/// Make a bridge domain, of this number or a free one, or delete one.
+/// Adds or deletes a bridge domain; the id 0xffffffff selects a free one.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = BridgeDomainAddDelV2Reply)]
 pub(super) struct BridgeDomainAddDelV2 {
@@ -45,14 +45,14 @@ pub(super) struct BridgeDomainAddDelV2 {
     pub is_add: bool,
 }
 
-/// It has this number.
+/// Id of the bridge domain that was added or deleted.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct BridgeDomainAddDelV2Reply {
     pub bd_id: u32,
 }
 
-/// Which bridge domains are there: this one, those of an interface, or all?
+/// Dumps one bridge domain, that of an interface, or all.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = BridgeDomainDetails)]
 pub(super) struct BridgeDomainDump {
@@ -62,7 +62,7 @@ pub(super) struct BridgeDomainDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A bridge domain and its members.
+/// Describes one bridge domain: its flags, MAC age, tag and members.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct BridgeDomainDetails {
@@ -109,7 +109,7 @@ flags! {
     }
 }
 
-/// Let a bridge domain do something, or not.
+/// Sets or clears flags of a bridge domain.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = BridgeFlagsReply)]
 pub(super) struct BridgeFlags {
@@ -118,14 +118,14 @@ pub(super) struct BridgeFlags {
     pub flags: BdFlags,
 }
 
-/// What it does now, as bits of VPP's features of layer 2.
+/// Resulting flags of the bridge domain, as VPP's layer-2 feature bits.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct BridgeFlagsReply {
     pub resulting_feature_bitmap: u32,
 }
 
-/// Set when a bridge domain forgets unseen addresses, in minutes; 0 is never.
+/// Sets the MAC aging time of a bridge domain in minutes; 0 disables aging.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BridgeDomainSetMacAge {
@@ -133,7 +133,7 @@ pub(super) struct BridgeDomainSetMacAge {
     pub mac_age: u8,
 }
 
-/// Limit the addresses that a bridge domain learns.
+/// Sets the largest number of MAC addresses that a bridge domain learns.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BridgeDomainSetLearnLimit {
@@ -141,7 +141,7 @@ pub(super) struct BridgeDomainSetLearnLimit {
     pub learn_limit: u32,
 }
 
-/// Limit the addresses that bridge domains learn which are made from now on.
+/// Sets the learn limit of bridge domains that are created later.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BridgeDomainSetDefaultLearnLimit {

@@ -27,7 +27,7 @@ const DELAY_UNIT: Duration = Duration::from_millis(10);
 /// VPP's limit of all learned addresses.
 const LEARN_LIMIT_MAX: u32 = 16 << 20;
 
-/// Tell me when addresses are learned, move and age, and learn so many at most; or stop it.
+/// Subscribes to or unsubscribes from MAC learning events, and sets the learn limit and the event interval.
 #[derive(Message, Clone, Debug)]
 #[message(request, events(L2MacsEvent))]
 pub(super) struct WantL2MacsEvents {
@@ -42,7 +42,7 @@ pub(super) struct WantL2MacsEvents {
     pub pid: u32,
 }
 
-/// The same, with the limit and the delay as they are.
+/// Subscribes to or unsubscribes from MAC learning events; the learn limit and the event interval stay as they are.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "want_l2_macs_events2")]
 pub(super) struct WantL2MacsEvents2 {
@@ -53,7 +53,7 @@ pub(super) struct WantL2MacsEvents2 {
     pub pid: u32,
 }
 
-/// Set how long changes are gathered before clients are told, in hundredths of a second.
+/// Sets the interval between MAC learning events, in units of 10 ms.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2fibSetScanDelay {
@@ -61,7 +61,7 @@ pub(super) struct L2fibSetScanDelay {
     pub scan_delay: u16,
 }
 
-/// These addresses were learned, have moved or aged.
+/// Lists MAC addresses that were learned, have moved or aged out.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event)]
 pub(super) struct L2MacsEvent {
@@ -114,7 +114,7 @@ pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
         want(call, request.pid, request.max_macs_in_event, request.enable_disable)
     });
     file.request(|control, request: L2fibSetScanDelay| match request.scan_delay {
-        0 => Err(Refusal::new(Retval::INVALID_VALUE, "scan_delay: 0 is too little; at least 1")),
+        0 => Err(Refusal::new(Retval::INVALID_VALUE, "scan_delay: 0 is out of range; at least 1")),
         delay => {
             control.room::<MacEvents>().delay.set(u32::from(delay) * DELAY_UNIT);
             Ok(())
@@ -122,10 +122,10 @@ pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
     });
 }
 
-/// From now on a client is told, in events of at most ten times so many addresses; or not any more.
+/// Switches a client's events on or off; an event carries at most ten times `tens` addresses.
 fn want(call: &Call, pid: u32, tens: u8, wanted: bool) -> Result<(), Refusal> {
     if wanted && tens == 0 {
-        return Err(Refusal::new(Retval::INVALID_VALUE, "max_macs_in_event: 0 is too little; at least 1"));
+        return Err(Refusal::new(Retval::INVALID_VALUE, "max_macs_in_event: 0 is out of range; at least 1"));
     }
     let control = &call.control;
     let events = control.room::<MacEvents>();
@@ -141,7 +141,7 @@ fn want(call: &Call, pid: u32, tens: u8, wanted: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nobody wants to know any more; the limit that clients have set goes with them.
+/// Ends the events. The limit that clients had set goes with them.
 fn forget(control: &Control) {
     let macs = &mut control.room_mut::<Bridges>().macs;
     (macs.changes, macs.learned_max) = (None, usize::MAX);

@@ -20,7 +20,7 @@ pub(super) struct BdIpMac {
     pub mac: MacAddress,
 }
 
-/// Have a bridge domain answer for a host, or no longer.
+/// Adds or deletes a host for which a bridge domain answers ARP or neighbor solicitations.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BdIpMacAddDel {
@@ -29,28 +29,29 @@ pub(super) struct BdIpMacAddDel {
     pub entry: BdIpMac,
 }
 
-/// Have a bridge domain answer for nobody.
+/// Deletes all hosts for which a bridge domain answers.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BdIpMacFlush {
     pub bd_id: u32,
 }
 
-/// For whom does a bridge domain answer, or do all?
+/// Dumps the hosts for which one bridge domain answers, or all if the id is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = BdIpMacDetails)]
 pub(super) struct BdIpMacDump {
     pub bd_id: u32,
 }
 
-/// For this host.
+/// Describes one host: its bridge domain, IP address and MAC address.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct BdIpMacDetails {
     pub entry: BdIpMac,
 }
 
-/// Tell me who asks for addresses in bridge domains that answer, or stop it.
+/// Subscribes to or unsubscribes from events about ARP and neighbor solicitations in bridge domains that terminate
+/// them.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "want_l2_arp_term_events", events(L2ArpTermEvent))]
 pub(super) struct WantL2ArpTermEvents {
@@ -58,7 +59,7 @@ pub(super) struct WantL2ArpTermEvents {
     pub pid: u32,
 }
 
-/// Somebody has asked, from here. Who asks again within ten seconds is not told of again.
+/// Reports the sender of an ARP request or neighbor solicitation, at most once in 10 s.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event)]
 pub(super) struct L2ArpTermEvent {

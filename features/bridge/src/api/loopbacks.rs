@@ -8,23 +8,23 @@ use quiver_interface::Interfaces;
 use quiver_interface::api::find;
 use quiver_wire::{MacAddress, UnicastMac};
 
-use crate::loopback::{Loopback, free_name};
+use crate::loopback::{Loopback, free_name, vpp_mac};
 
-/// Create an interface without hardware; without an address it gets one.
+/// Creates a loopback interface; a zero MAC address selects one derived from its number, as in VPP.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = CreateLoopbackReply)]
 pub(super) struct CreateLoopback {
     pub mac_address: MacAddress,
 }
 
-/// It is this interface.
+/// Index of the new loopback interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct CreateLoopbackReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Create an interface without hardware, of this number or the first that is free.
+/// Creates a loopback interface with the given instance number, or with the first free one.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = CreateLoopbackInstanceReply)]
 pub(super) struct CreateLoopbackInstance {
@@ -33,21 +33,21 @@ pub(super) struct CreateLoopbackInstance {
     pub user_instance: u32,
 }
 
-/// It is this interface.
+/// Index of the new loopback interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct CreateLoopbackInstanceReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete an interface without hardware, with all that refers to it.
+/// Deletes a loopback interface and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct DeleteLoopback {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Create an interface to be the virtual one of a bridge domain.
+/// Creates a bridge virtual interface (BVI).
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = BviCreateReply)]
 pub(super) struct BviCreate {
@@ -56,14 +56,14 @@ pub(super) struct BviCreate {
     pub user_instance: u32,
 }
 
-/// It is this interface.
+/// Index of the new bridge virtual interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct BviCreateReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete such an interface, with all that refers to it.
+/// Deletes a bridge virtual interface and all configuration that refers to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct BviDelete {
@@ -94,9 +94,11 @@ fn create(control: &Control, stem: &str, instance: Option<u32>, mac: MacAddress)
     if control.room::<Interfaces>().find(&name).is_some() {
         return Err(Refusal::new(Retval::INSTANCE_IN_USE, format!("user_instance: there is {name} already")));
     }
-    let mac = (mac != MacAddress::ZERO).then(|| UnicastMac::new(mac)).transpose();
+    // VPP's clients know the address that it makes of the number.
+    let mac = if mac == MacAddress::ZERO { vpp_mac(&name).unwrap_or_default() } else { mac };
+    let mac = UnicastMac::new(mac);
     let mac = mac.map_err(|error| Refusal::new(Retval::INVALID_VALUE, format!("mac_address: {error}")))?;
-    control.put(Loopback { name: name.clone(), mac })?;
+    control.put(Loopback { name: name.clone(), mac: Some(mac) })?;
     Ok(control.room::<Interfaces>().id_of(&name)?.into())
 }
 

@@ -16,7 +16,7 @@ use crate::macs::MacEntry;
 use crate::objects::{DomainId, StaticMac};
 use crate::set::{put_mac, remove_mac};
 
-/// Say where an address is, or forget it.
+/// Adds or deletes a MAC table entry of a bridge domain.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2fibAddDel {
@@ -30,14 +30,14 @@ pub(super) struct L2fibAddDel {
     pub bvi_mac: bool,
 }
 
-/// Which addresses are known in a bridge domain, or in all?
+/// Dumps the MAC table of one bridge domain, or of all if the id is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = L2FibTableDetails)]
 pub(super) struct L2FibTableDump {
     pub bd_id: u32,
 }
 
-/// An address, where it is, and how that is known.
+/// Describes one MAC table entry: its address, bridge domain, interface and flags.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct L2FibTableDetails {
@@ -49,24 +49,24 @@ pub(super) struct L2FibTableDetails {
     pub bvi_mac: bool,
 }
 
-/// Forget all addresses, also those that were said.
+/// Deletes all MAC table entries, static ones included.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2FibClearTable;
 
-/// Forget all learned addresses.
+/// Deletes all learned MAC addresses.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2fibFlushAll;
 
-/// Forget the addresses that a bridge domain has learned.
+/// Deletes the learned MAC addresses of one bridge domain.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2fibFlushBd {
     pub bd_id: u32,
 }
 
-/// Forget the addresses that were learned behind an interface.
+/// Deletes the MAC addresses learned from one interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2fibFlushInt {

@@ -25,7 +25,7 @@ pub(super) const UNKNOWN: u32 = 1 << 5;
 pub(super) const FORWARD: u32 = 1 << 7;
 /// Addresses are learned.
 pub(super) const LEARN: u32 = 1 << 9;
-/// And on the way out: the spanning tree has blocked it.
+/// On the way out: the spanning tree has blocked the interface.
 const STP_BLOCKED: u32 = 1 << 8;
 /// Its line counts as down.
 const LINE_DOWN: u32 = 1 << 9;
@@ -35,7 +35,9 @@ pub(super) fn checked(id: u32) -> Result<u32, Refusal> {
     match id {
         1..=DOMAIN_ID_MAX => Ok(id),
         0 => Err(Refusal::new(Retval::BD_NOT_MODIFIABLE, "bd_id: 0 is none that clients change")),
-        _ => Err(Refusal::new(Retval::BD_ID_EXCEED_MAX, format!("bd_id: {id} is too much; at most {DOMAIN_ID_MAX}"))),
+        _ => {
+            Err(Refusal::new(Retval::BD_ID_EXCEED_MAX, format!("bd_id: {id} is out of range; at most {DOMAIN_ID_MAX}")))
+        }
     }
 }
 
@@ -54,7 +56,7 @@ pub(super) enum L2PortType {
     UuFwd = 2,
 }
 
-/// Make an interface a member of a bridge domain, or give it back to layer 3.
+/// Adds an interface to a bridge domain, or returns it to layer-3 mode.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetL2Bridge {
@@ -66,7 +68,7 @@ pub(super) struct SwInterfaceSetL2Bridge {
     pub enable: bool,
 }
 
-/// Send all that an interface receives by another, or give it back to layer 3.
+/// Cross-connects an interface: all that it receives leaves by the other one. Disabling returns it to layer-3 mode.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetL2Xconnect {
@@ -76,7 +78,7 @@ pub(super) struct SwInterfaceSetL2Xconnect {
     pub enable: bool,
 }
 
-/// The same as `sw_interface_set_l2_xconnect`: a cross-connect takes the shortest way there is.
+/// Adds or deletes a cross-connect, as `sw_interface_set_l2_xconnect` does.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2PatchAddDel {
@@ -86,12 +88,12 @@ pub(super) struct L2PatchAddDel {
     pub is_add: bool,
 }
 
-/// Which interfaces are cross-connected?
+/// Dumps all layer-2 cross-connects.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = L2XconnectDetails)]
 pub(super) struct L2XconnectDump;
 
-/// What the one receives the other sends.
+/// Describes one cross-connect: the receiving and the transmitting interface.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct L2XconnectDetails {
@@ -119,21 +121,21 @@ flags! {
     }
 }
 
-/// What does a member of a bridge domain let happen?
+/// Asks for the flags of a bridge domain member.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = L2InterfaceFeatFlagsGetReply)]
 pub(super) struct L2InterfaceFeatFlagsGet {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// This.
+/// Flags of the bridge domain member.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct L2InterfaceFeatFlagsGetReply {
     pub flags: L2IntfFeatFlags,
 }
 
-/// Let a member of a bridge domain do something, or not.
+/// Sets or clears flags of a bridge domain member.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2InterfaceFeatFlagsSet {
@@ -142,14 +144,14 @@ pub(super) struct L2InterfaceFeatFlagsSet {
     pub flags: L2IntfFeatFlags,
 }
 
-/// What does an interface of layer 2 let happen, as bits of VPP's features?
+/// Asks for the layer-2 feature bits of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = L2FlagsGetReply)]
 pub(super) struct L2FlagsGet {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// This, on the way in and out.
+/// Layer-2 feature bits of the interface, for input and for output.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct L2FlagsGetReply {
@@ -157,7 +159,7 @@ pub(super) struct L2FlagsGetReply {
     pub output_feature_bitmap: u32,
 }
 
-/// Let an interface of layer 2 do something, or not, by bits of VPP's features.
+/// Sets or clears layer-2 feature bits of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct L2FlagsSet {

@@ -122,6 +122,31 @@ fn loopbacks_have_the_numbers_that_clients_choose() {
     assert_eq!(caller.request(&DeleteLoopback { sw_if_index: fifth }).err(), Some(Retval::INVALID_SW_IF_INDEX));
 }
 
+#[test]
+fn clients_get_the_addresses_of_vpp_and_all_others_the_daemons_own() {
+    let (mut daemon, mut caller) = house();
+    daemon.control().set_identity(0x5566_7788);
+    let address = |daemon: &Daemon, index| quiver_interface_of(daemon, index).1.to_string();
+    let loopback = caller.request(&CreateLoopback { mac_address: MacAddress::ZERO }).expect("new").sw_if_index;
+    assert_eq!(address(&daemon, loopback), "de:ad:00:00:00:00");
+    let instance = CreateLoopbackInstance { mac_address: MacAddress::ZERO, is_specified: true, user_instance: 5 };
+    let instance = caller.request(&instance).expect("new").sw_if_index;
+    assert_eq!(address(&daemon, instance), "de:ad:00:00:00:05");
+    let bvi = BviCreate { mac: MacAddress::ZERO, user_instance: NONE };
+    let bvi = caller.request(&bvi).expect("new").sw_if_index;
+    assert_eq!(address(&daemon, bvi), "b0:b0:00:00:00:00");
+
+    daemon.configure("create loopback interface\nbvi create");
+    let saved = daemon.control().save().text;
+    daemon.apply("f", &saved.replace("loopbacks:\n", "loopbacks:\n  - name: loop2\n")).expect("a loopback more");
+    let named = |name: &str| {
+        let interfaces = daemon.control().room::<quiver_interface::Interfaces>();
+        interfaces.find(name).expect("there").mac.to_string()
+    };
+    assert_eq!(["loop1", "bvi1", "loop2"].map(named), ["02:00:55:66:77:8a", "02:00:55:66:77:8b", "02:00:55:66:77:8c"]);
+    assert_eq!(named("loop5"), "de:ad:00:00:00:05", "what clients made is saved with its address");
+}
+
 /// Name and address of an interface, as its room has them.
 fn quiver_interface_of(daemon: &Daemon, index: InterfaceIndex) -> (String, MacAddress) {
     let interface = quiver_interface::api::find(daemon.control(), index).expect("there");
@@ -226,7 +251,7 @@ fn addresses_are_said_and_forgotten() {
     assert_eq!(caller.request(&L2fibFlushBd { bd_id: 8 }).err(), Some(Retval::NO_SUCH_ENTRY));
 }
 
-/// A frame for everybody from this address.
+/// A broadcast frame from this address.
 fn frame(source: u8) -> Vec<u8> {
     let mut frame = vec![0xff; 64];
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 1, source]);

@@ -1,4 +1,4 @@
-//! What interfaces are in layer 2: the change from one mode to another.
+//! Changes of an interface from one layer-2 mode to another.
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::Dataplane;
@@ -8,7 +8,7 @@ use super::{BVI_OUTPUT, Bridges, Mode};
 use crate::loopback;
 use crate::station::{Place, Station};
 
-/// Makes an interface what is wanted of it in layer 2, where it lets happen what the bits of [`Port`](crate::layer2::Port) in `own` say.
+/// Sets the layer-2 mode of an interface, with the flags `own`, bits of [`Port`](crate::layer2::Port).
 pub(crate) fn set(control: &Control, id: InterfaceId, mode: Mode, own: u32) -> Result<(), ObjectError> {
     let before = control.room_mut::<Bridges>().own.insert(id, own);
     let result = set_mode(control, id, Some(mode));
@@ -22,7 +22,7 @@ pub(crate) fn set(control: &Control, id: InterfaceId, mode: Mode, own: u32) -> R
     result
 }
 
-/// Makes an interface what is wanted of it in layer 2, or (None) gives it back to layer 3.
+/// Sets the layer-2 mode of an interface; None returns it to layer 3.
 pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -> Result<(), ObjectError> {
     let bvi = matches!(mode, Some(Mode::Member { bvi: true, .. }));
     let (kind, mac, up, tunnel) = {

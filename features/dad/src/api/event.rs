@@ -29,7 +29,7 @@ pub(super) enum DadState {
     Duplicate = 3,
 }
 
-/// Tell me what becomes of addresses, or stop it.
+/// Subscribes to or unsubscribes from duplicate address detection events.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "want_ip6_dad_events", events(Ip6DadEvent))]
 pub(super) struct WantIp6DadEvents {
@@ -37,7 +37,7 @@ pub(super) struct WantIp6DadEvents {
     pub(super) pid: u32,
 }
 
-/// What has become of an address.
+/// Reports the state of an address under duplicate address detection.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event, name = "ip6_dad_event")]
 pub(super) struct Ip6DadEvent {

@@ -19,7 +19,7 @@ fn enable(transmits: u8, delay: f64) -> Ip6DadEnableDisable {
     Ip6DadEnableDisable { enable: true, dad_transmits: transmits, dad_retransmit_delay: delay }
 }
 
-/// What the client was told of the address.
+/// Events that the client got about the address.
 fn told(caller: &mut Caller) -> Vec<(DadState, u8, u8)> {
     let own = |event: &Ip6DadEvent| event.address.to_string() == OWN;
     let all = caller.events::<Ip6DadEvent>().into_iter().filter(own);

@@ -16,7 +16,7 @@ pub(super) fn register(control: &Control) {
     quiver_compat::add(control, "ping", (0, 1, 0), add_messages);
 }
 
-/// Send echo requests, and tell me when the last one was answered or is given up.
+/// Sends echo requests, and sends an event after the last one is answered or timed out.
 #[derive(Message, Clone, Debug)]
 #[message(request, events(PingFinishedEvent))]
 struct WantPingFinishedEvents {
@@ -27,7 +27,7 @@ struct WantPingFinishedEvents {
     interval: f64,
 }
 
-/// So many were sent, and so many answered.
+/// Number of echo requests sent and of replies received.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(told)]
 struct PingFinishedEvent {

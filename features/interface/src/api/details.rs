@@ -11,7 +11,7 @@ use quiver_wire::MacAddress;
 use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL};
 use crate::settings::{InterfaceName, InterfaceSettings};
 
-/// Which interfaces are there: one, those whose name has this in it, or all?
+/// Dumps one interface, those whose name contains `name_filter`, or all.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SwInterfaceDetails)]
 pub(super) struct SwInterfaceDump {
@@ -21,7 +21,7 @@ pub(super) struct SwInterfaceDump {
     pub name_filter: String,
 }
 
-/// An interface: its number and names, its state, and, of a sub-interface, its tags and how they are rewritten.
+/// Describes one interface: names, state, MTUs and, for a sub-interface, its VLAN tags and tag rewrite.
 #[derive(Message, Clone, Debug, Default)]
 #[message(details)]
 pub struct SwInterfaceDetails {

@@ -8,7 +8,7 @@ use quiver_control::Control;
 use super::details::state;
 use crate::interfaces::{InterfaceEvent, watch};
 
-/// Tell me when interfaces come, go, are set up or down, and gain or lose their connection; or stop it.
+/// Subscribes to or unsubscribes from interface events: creation, deletion, admin state and link state.
 #[derive(Message, Clone, Debug)]
 #[message(request, events(SwInterfaceEvent))]
 pub(super) struct WantInterfaceEvents {
@@ -16,7 +16,7 @@ pub(super) struct WantInterfaceEvents {
     pub pid: u32,
 }
 
-/// The state of an interface as it is now, or that it is going.
+/// Reports the state of an interface, or that it was deleted.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event)]
 pub(super) struct SwInterfaceEvent {

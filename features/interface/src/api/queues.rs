@@ -10,7 +10,7 @@ use super::{find, name, too_much};
 use crate::interfaces::{InterfaceId, Interfaces};
 use crate::queues::{Mode, RxQueueSettings, main_worker, set_mode};
 
-/// Set when receive queues are looked at: one, or all of an interface.
+/// Sets the receive mode of one queue, or of all queues of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetRxMode {
@@ -20,7 +20,7 @@ pub(super) struct SwInterfaceSetRxMode {
     pub mode: RxMode,
 }
 
-/// Let a worker serve a receive queue.
+/// Assigns a receive queue to a worker.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetRxPlacement {
@@ -30,14 +30,14 @@ pub(super) struct SwInterfaceSetRxPlacement {
     pub is_main: bool,
 }
 
-/// Which thread serves the receive queues of an interface, or of all?
+/// Dumps the receive queues of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SwInterfaceRxPlacementDetails)]
 pub(super) struct SwInterfaceRxPlacementDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A receive queue, the thread that serves it (0 is the main one, the first worker is 1), and when it is looked at.
+/// Describes one receive queue: its thread (0 is the main thread, 1 the first worker) and its mode.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(addressed)]
 pub(super) struct SwInterfaceRxPlacementDetails {
@@ -47,7 +47,7 @@ pub(super) struct SwInterfaceRxPlacementDetails {
     pub mode: RxMode,
 }
 
-/// Which threads send by the transmit queues of an interface, or of all?
+/// Asks for the transmit queues of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(stream, details = SwInterfaceTxPlacementDetails, reply = SwInterfaceTxPlacementGetReply)]
 pub(super) struct SwInterfaceTxPlacementGet {
@@ -55,14 +55,14 @@ pub(super) struct SwInterfaceTxPlacementGet {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// All that were asked for have been named.
+/// Ends the list of transmit queues; the cursor is 0xffffffff.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct SwInterfaceTxPlacementGetReply {
     pub cursor: u32,
 }
 
-/// A transmit queue, and the thread that sends by it: each worker has a queue of its own.
+/// Describes one transmit queue and its thread. Each worker has a transmit queue of its own.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(addressed)]
 pub(super) struct SwInterfaceTxPlacementDetails {

@@ -10,7 +10,7 @@ use super::{find, name, too_much};
 use crate::set::clear_counters;
 use crate::settings::{AdminState, InterfaceName, InterfaceSettings};
 
-/// Set an interface up or down.
+/// Sets the admin state of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetFlags {
@@ -18,7 +18,8 @@ pub(super) struct SwInterfaceSetFlags {
     pub flags: IfStatusFlags,
 }
 
-/// Set the MTUs of an interface: that of all protocols, IPv4, IPv6, MPLS; 0 leaves the first to the driver, others to the first.
+/// Sets the MTUs of an interface: packet, IPv4, IPv6, MPLS. A packet MTU of 0 selects the driver's, another MTU of 0
+/// the packet MTU.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetMtu {
@@ -26,7 +27,7 @@ pub(super) struct SwInterfaceSetMtu {
     pub mtu: [u32; 4],
 }
 
-/// Set the MTU of a whole interface.
+/// Sets the MTU of a hardware interface.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct HwInterfaceSetMtu {
@@ -34,7 +35,7 @@ pub(super) struct HwInterfaceSetMtu {
     pub mtu: u16,
 }
 
-/// Set the address of an interface, or of that which it is a part of.
+/// Sets the MAC address of an interface; for a sub-interface, that of its parent.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetMacAddress {
@@ -42,21 +43,21 @@ pub(super) struct SwInterfaceSetMacAddress {
     pub mac_address: MacAddress,
 }
 
-/// What is the address of an interface?
+/// Asks for the MAC address of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = SwInterfaceGetMacAddressReply)]
 pub(super) struct SwInterfaceGetMacAddress {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// This one.
+/// MAC address of the interface.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct SwInterfaceGetMacAddressReply {
     pub mac_address: MacAddress,
 }
 
-/// Give an interface a name of its owner's, or take it away.
+/// Sets or clears the tag of an interface: a name that its owner chooses.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceTagAddDel {
@@ -65,7 +66,7 @@ pub(super) struct SwInterfaceTagAddDel {
     pub tag: Text<64>,
 }
 
-/// Set the counters of an interface, or of all, to zero.
+/// Clears the counters of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceClearStats {

@@ -8,7 +8,7 @@ use quiver_control::Control;
 use super::find;
 use crate::speed::{SPEEDS, fixed};
 
-/// Set the speed of a link, in kilobits a second.
+/// Sets the link speed in kbit/s; no driver supports it yet.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetLinkSpeed {
@@ -16,14 +16,14 @@ pub(super) struct SwInterfaceSetLinkSpeed {
     pub link_speed: u32,
 }
 
-/// Which speeds can a link be set to?
+/// Asks for the link speeds that an interface can be set to.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = SwInterfaceGetSpeedCapaReply)]
 pub(super) struct SwInterfaceGetSpeedCapa {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// These, in kilobits a second.
+/// Link speeds in kbit/s.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct SwInterfaceGetSpeedCapaReply {

@@ -12,13 +12,13 @@ use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_wire::{InterfaceAddress as Address, PrefixError, V4, V6};
 
 use super::leaving::sweep;
+use super::link_local::change_link_local;
 use super::replacing::Replacing;
-use crate::command::{clear_addresses, put_table};
+use crate::config::edits::{clear_addresses, put_table};
+use crate::config::objects::InterfaceAddress;
+use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::TableId;
-use crate::link_local::change_link_local;
-use crate::objects::InterfaceAddress;
-use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.dump(|control, request: IpAddressDump| by_family!(request.is_ipv6, addresses(control, request.sw_if_index)));
@@ -106,7 +106,7 @@ fn told<F: Family>(address: Address<F>) -> AddressWithPrefix {
     AddressWithPrefix(Prefix { address: own.into(), len: address.prefix().length() })
 }
 
-/// The addresses of an interface, one after the other.
+/// Dumps the addresses of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpAddressDetails)]
 pub(super) struct IpAddressDump {
@@ -114,7 +114,7 @@ pub(super) struct IpAddressDump {
     pub is_ipv6: bool,
 }
 
-/// An address of an interface.
+/// Describes one interface address with its prefix length.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct IpAddressDetails {
@@ -122,14 +122,14 @@ pub(super) struct IpAddressDetails {
     pub prefix: AddressWithPrefix,
 }
 
-/// The interfaces that have addresses, one after the other.
+/// Dumps the interfaces that have addresses of a family.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpDetails)]
 pub(super) struct IpDump {
     pub is_ipv6: bool,
 }
 
-/// An interface that has addresses.
+/// Names one interface that has addresses.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct IpDetails {
@@ -137,7 +137,7 @@ pub(super) struct IpDetails {
     pub is_ipv6: bool,
 }
 
-/// Give an interface an address, or take one or all away.
+/// Adds or deletes an interface address; `del_all` deletes all of them.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceAddDelAddress {
@@ -194,7 +194,7 @@ fn make_way<F: Family>(control: &Control, (interface, address): &(InterfaceName,
     Ok(())
 }
 
-/// Have the packets of an interface looked up in a table.
+/// Binds an interface to an IP table, in which its received packets are looked up.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetTable {
@@ -203,7 +203,7 @@ pub(super) struct SwInterfaceSetTable {
     pub vrf_id: u32,
 }
 
-/// In which table are the packets of an interface looked up?
+/// Asks for the IP table of an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = SwInterfaceGetTableReply)]
 pub(super) struct SwInterfaceGetTable {
@@ -211,19 +211,19 @@ pub(super) struct SwInterfaceGetTable {
     pub is_ipv6: bool,
 }
 
-/// In this one.
+/// Id of the IP table.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct SwInterfaceGetTableReply {
     pub vrf_id: u32,
 }
 
-/// Mark all addresses; those that are not added again until `sw_interface_address_replace_end` are taken away then.
+/// Marks all interface addresses; `sw_interface_address_replace_end` deletes those not added again.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceAddressReplaceBegin;
 
-/// Take away the addresses that have a mark.
+/// Deletes the interface addresses that are still marked.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceAddressReplaceEnd;

@@ -13,12 +13,11 @@ use quiver_interface::InterfaceId;
 use quiver_interface::api::name;
 use quiver_wire::IpFamily;
 
-use super::index_of;
+use crate::config::objects::{NextHop, RouteAction, RoutePath, TableNumber};
+use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::kind::Of;
 use crate::fib::{Path, Special, TableId, Target};
-use crate::objects::{NextHop, RouteAction, RoutePath, TableNumber};
-use crate::room::Ip;
 
 pub(super) fn add_types(file: &mut Adding<'_>) {
     file.define_type::<FibPath>();
@@ -104,6 +103,11 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         index => path.interface = Some(name(control, InterfaceIndex(index))?),
     }
     Ok(path)
+}
+
+/// The number of an interface in a message that may name none.
+pub(super) fn index_of(id: Option<InterfaceId>) -> u32 {
+    id.map_or(NONE, |id| id.0)
 }
 
 /// The family, as messages say it.

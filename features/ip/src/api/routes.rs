@@ -1,21 +1,24 @@
 //! Messages about routes.
 
+use std::collections::VecDeque;
+
 use quiver_compat::api::Adding;
 use quiver_compat::types::{FibPath, IpRoute, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
-use quiver_control::{Control, Pace};
+use quiver_control::Control;
 use quiver_wire::Prefix as WirePrefix;
 
-use super::fields::{IpRouteV2, IpTable, configured, known};
-use super::index_of;
-use super::leaving::{Leaving, sweep};
+use super::fields::{IpRouteV2, IpTable, configured, index_of, known};
+use super::leaving::sweep;
 use super::replacing::Replacing;
-use crate::command::{add_paths, is_same_way, remove_paths};
+use super::sources::client;
+use crate::config::edits::{add_paths, is_same_way, remove_paths};
+use crate::config::leaving::Leaving;
+use crate::config::objects::{Route, RoutePath, TableNumber};
+use crate::config::room::Ip;
+use crate::config::sources::{SourceName, SourceRoute};
 use crate::family::Family;
 use crate::fib::{Entry, Path, Special, TableId, Target};
-use crate::objects::{Route, RoutePath, TableNumber};
-use crate::room::Ip;
-use crate::sources::{SourceName, SourceRoute, client};
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, request: IpRouteAddDel| {
@@ -55,7 +58,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     });
 }
 
-/// Add a route or delete it; with `is_multipath` only these paths of it.
+/// Adds or deletes a route; with `is_multipath`, adds or deletes only the given paths.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpRouteAddDelReply)]
 pub(super) struct IpRouteAddDel {
@@ -64,14 +67,14 @@ pub(super) struct IpRouteAddDel {
     pub route: IpRoute,
 }
 
-/// Where in `/net/route/to` the route is counted; all ones in a table that does not count by route.
+/// Index of the route's counter in `/net/route/to`; 0xffffffff if its table has no route counters.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct IpRouteAddDelReply {
     pub stats_index: u32,
 }
 
-/// Add a route or delete it; with `is_multipath` only these paths of it.
+/// Adds or deletes a route of the given source; with `is_multipath`, adds or deletes only the given paths.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "ip_route_add_del_v2", reply = IpRouteAddDelV2Reply)]
 pub(super) struct IpRouteAddDelV2 {
@@ -80,7 +83,7 @@ pub(super) struct IpRouteAddDelV2 {
     pub route: IpRouteV2,
 }
 
-/// Where in `/net/route/to` the route is counted; all ones in a table that does not count by route.
+/// Index of the route's counter in `/net/route/to`; 0xffffffff if its table has no route counters.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "ip_route_add_del_v2_reply")]
 pub(super) struct IpRouteAddDelV2Reply {
@@ -99,7 +102,7 @@ fn said<F: Family>(control: &Control, is_add: bool, wanted: &IpRoute) -> Result<
     let prefix = wanted.prefix.in_family::<F>()?;
     let paths = wanted.paths.iter().map(|path| configured::<F>(path, control)).collect::<Result<Vec<_>, _>>()?;
     if is_add && paths.is_empty() {
-        return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} leads nowhere")));
+        return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} has no paths")));
     }
     Ok((table, prefix, paths))
 }
@@ -153,21 +156,21 @@ fn stats_index<F: Family>(ip: &Ip<F>, table: TableId, prefix: &WirePrefix<F>) ->
     ip.fib.table(table).and_then(|table| table.number(prefix)).unwrap_or(NONE)
 }
 
-/// The routes of a table, one after the other.
+/// Dumps the routes of a table.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpRouteDetails)]
 pub(super) struct IpRouteDump {
     pub table: IpTable,
 }
 
-/// A route.
+/// Describes one route: its prefix and its paths.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 pub(super) struct IpRouteDetails {
     pub route: IpRoute,
 }
 
-/// The routes of a table that somebody made, one after the other.
+/// Dumps the routes of a table that come from one source; source 0 selects all.
 #[derive(Message, Clone, Debug)]
 #[message(dump, name = "ip_route_v2_dump", details = IpRouteV2Details)]
 pub(super) struct IpRouteV2Dump {
@@ -175,7 +178,7 @@ pub(super) struct IpRouteV2Dump {
     pub table: IpTable,
 }
 
-/// A route.
+/// Describes one route: its prefix, source and paths.
 #[derive(Message, Clone, Debug)]
 #[message(details, name = "ip_route_v2_details")]
 pub(super) struct IpRouteV2Details {
@@ -186,14 +189,35 @@ pub(super) struct IpRouteV2Details {
 /// copied at once. With each comes the number of the source whose route counts.
 fn routes_of<F: Family>(control: &Control, id: TableId, src: u8) -> Box<dyn Iterator<Item = (IpRoute, u8)>> {
     sweep::<F>(control);
-    let has = |entry: &Entry| src == 0 || entry.sources().any(|(source, _)| source.number() == src);
-    let prefixes: Vec<_> = match control.room::<Ip<F>>().fib.table(id) {
-        Some(table) => table.routes().filter(|(_, entry)| has(entry)).map(|(prefix, _)| prefix).collect(),
-        None => vec![],
-    };
-    let control = control.clone();
-    Box::new(prefixes.into_iter().filter_map(move |prefix| route(&control.room::<Ip<F>>(), id, prefix)))
+    let (control, mut last, mut ended) = (control.clone(), None, false);
+    let mut some = VecDeque::new();
+    Box::new(std::iter::from_fn(move || {
+        loop {
+            let ip = control.room::<Ip<F>>();
+            let next = some.pop_front();
+            match next {
+                // It may have gone meanwhile.
+                Some(prefix) => match route(&ip, id, prefix) {
+                    Some(route) => return Some(route),
+                    None => continue,
+                },
+                None if ended => return None,
+                None => {}
+            }
+            let table = ip.fib.table(id)?;
+            let has = |entry: &Entry| src == 0 || entry.sources().any(|(source, _)| source.number() == src);
+            let before = last;
+            for (prefix, entry) in table.routes_after(last).take(DUMPED) {
+                some.extend(has(entry).then_some(prefix));
+                last = Some(prefix);
+            }
+            ended = last == before;
+        }
+    }))
 }
+
+/// Routes that are looked through at a time.
+const DUMPED: usize = 256;
 
 /// The route of a prefix, as it counts, and the number of its source.
 fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<(IpRoute, u8)> {
@@ -211,7 +235,7 @@ fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<(I
     Some((route, entry.source.number()))
 }
 
-/// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?
+/// Looks up a prefix: the route with exactly this prefix, or the longest one that covers it.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpRouteLookupReply)]
 pub(super) struct IpRouteLookup {
@@ -220,14 +244,14 @@ pub(super) struct IpRouteLookup {
     pub prefix: Prefix,
 }
 
-/// This route.
+/// The route that was found.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct IpRouteLookupReply {
     pub route: IpRoute,
 }
 
-/// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?
+/// Looks up a prefix: the route with exactly this prefix, or the longest one that covers it.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "ip_route_lookup_v2", reply = IpRouteLookupV2Reply)]
 pub(super) struct IpRouteLookupV2 {
@@ -236,7 +260,7 @@ pub(super) struct IpRouteLookupV2 {
     pub prefix: Prefix,
 }
 
-/// This route.
+/// The route that was found.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "ip_route_lookup_v2_reply")]
 pub(super) struct IpRouteLookupV2Reply {
@@ -261,26 +285,4 @@ fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) 
         route.prefix = prefix;
     }
     Ok((route, source))
-}
-
-/// What a table is emptied of: all that clients and commands have put there, but for routes of clients' own sources.
-pub(super) fn keys<F: Family>(control: &Control, table: TableId) -> Vec<(TableNumber<F>, WirePrefix<F>)> {
-    let routes = control.objects().all::<Route<F>>().into_iter().filter(|route| route.table.0 == table.0);
-    routes.map(|route| (route.table, route.prefix)).collect()
-}
-
-/// Deletes those of the routes that are there, and that have to `go` still, in short turns: other clients do not wait for their end.
-pub(super) async fn remove<F: Family>(
-    control: &Control,
-    routes: Vec<(TableNumber<F>, WirePrefix<F>)>,
-    go: impl Fn(&WirePrefix<F>) -> bool,
-) -> Result<(), Refusal> {
-    let mut pace = Pace::in_turns(control);
-    for key in routes {
-        pace.step().await;
-        if go(&key.1) && control.objects().get::<Route<F>>(&key).is_some() {
-            control.delete::<Route<F>>(&key)?;
-        }
-    }
-    Ok(())
 }

@@ -6,16 +6,17 @@ use quiver_compat::{Message, Refusal, Retval, Text, flags};
 use quiver_control::Control;
 use quiver_wire::{V4, V6};
 
+use super::emptying::{keys, remove};
 use super::fields::IpTable;
-use super::leaving::{Leaving, delete, settled, sweep};
+use super::leaving::{delete, settled, sweep};
 use super::replacing::{Replacing, Sweep, lead};
-use super::routes::{keys, remove};
+use crate::config::flow_hash::{put_fields, put_router};
+use crate::config::leaving::Leaving;
+use crate::config::objects::{self, Route, TableNumber};
+use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::TableId;
-use crate::flow_hash::{put_fields, put_router};
 use crate::flows::FlowField;
-use crate::objects::{self, Route, TableNumber};
-use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.to_the_end(
@@ -55,7 +56,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, request: SetIpFlowHashRouterId| Ok(put_router(control, request.router_id)?));
 }
 
-/// Add a table, or delete it with its routes.
+/// Adds an IP table, or deletes it with its routes.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpTableAddDel {
@@ -63,7 +64,7 @@ pub(super) struct IpTableAddDel {
     pub table: IpTable,
 }
 
-/// Add a table, or delete it with its routes.
+/// Adds an IP table, with or without multicast routes, or deletes it with its routes.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "ip_table_add_del_v2")]
 pub(super) struct IpTableAddDelV2 {
@@ -110,14 +111,14 @@ async fn flush<F: Family>(control: Control, table: IpTable) -> Result<(), Refusa
     remove(&control, keys::<F>(&control, id), |_| true).await
 }
 
-/// Add a table; where its number is all ones, one that is free is chosen.
+/// Adds an IP table; the id 0xffffffff selects a free one.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = IpTableAllocateReply)]
 pub(super) struct IpTableAllocate {
     pub table: IpTable,
 }
 
-/// The table that was added.
+/// Describes the table that was added.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct IpTableAllocateReply {
@@ -139,12 +140,12 @@ async fn allocate<F: Family>(control: Control, table: IpTable) -> Result<IpTable
     Ok(IpTableAllocateReply { table: described::<F>(control, id) })
 }
 
-/// The tables, one after the other.
+/// Dumps all IP tables.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpTableDetails)]
 pub(super) struct IpTableDump;
 
-/// A table.
+/// Describes one IP table: its id, family and name.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 pub(super) struct IpTableDetails {
@@ -165,14 +166,14 @@ fn described<F: Family>(control: &Control, id: TableId) -> IpTable {
     IpTable { table_id: id.0, is_ip6: F::VERSION == 6, name }
 }
 
-/// Delete the routes of a table that clients and commands have put there, but for those of clients' own sources.
+/// Deletes the routes of a table that clients and commands have added. Routes of clients' own FIB sources stay.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpTableFlush {
     pub table: IpTable,
 }
 
-/// Mark the routes of a table; those that are not added again until `ip_table_replace_end` are deleted then.
+/// Marks the routes of a table; `ip_table_replace_end` deletes those not added again.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpTableReplaceBegin {
@@ -187,7 +188,7 @@ fn replace_begin<F: Family>(control: &Control, table: &IpTable) -> Result<(), Re
     lead::<F>(control, id, Sweep::Begin)
 }
 
-/// Delete the routes of a table that have a mark.
+/// Deletes the routes of a table that are still marked.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpTableReplaceEnd {
@@ -250,7 +251,7 @@ flags! {
     }
 }
 
-/// Choose by what the flows of a table are told apart.
+/// Sets the fields that the flow hash of a table covers, one flag per field.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SetIpFlowHash {
@@ -265,7 +266,7 @@ pub(super) struct SetIpFlowHash {
     pub symmetric: bool,
 }
 
-/// Choose by what the flows of a table are told apart.
+/// Sets the fields that the flow hash of a table covers, as a bit mask.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "set_ip_flow_hash_v2")]
 pub(super) struct SetIpFlowHashV2 {
@@ -274,7 +275,7 @@ pub(super) struct SetIpFlowHashV2 {
     pub flow_hash_config: IpFlowHashConfig,
 }
 
-/// Choose by what the flows of a table are told apart.
+/// Sets the fields that the flow hash of a table covers, as a bit mask with flow label and GTP TEID.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "set_ip_flow_hash_v3")]
 pub(super) struct SetIpFlowHashV3 {
@@ -283,7 +284,7 @@ pub(super) struct SetIpFlowHashV3 {
     pub flow_hash_config: IpFlowHashConfigV2,
 }
 
-/// Have this router choose otherwise than those before it.
+/// Sets a router id that is mixed into the flow hash, so that consecutive routers spread flows differently.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SetIpFlowHashRouterId {

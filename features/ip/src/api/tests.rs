@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quiver_compat::types::{
     AddressFamily, AddressUnion, AddressWithPrefix, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
-    InterfaceIndex, IpRoute, Prefix,
+    InterfaceIndex, IpRoute, NONE, Prefix,
 };
 use quiver_compat::{Caller, Retval, Text};
 use quiver_interface::Interfaces;
@@ -15,14 +15,14 @@ use quiver_testkit::daemon::{Daemon, Setup};
 
 use super::addresses::*;
 use super::fields::*;
+use super::link_local::*;
 use super::routes::*;
 use super::tables::*;
+use super::unnumbered::{IpUnnumberedDump, SwInterfaceSetUnnumbered};
 use super::*;
+use crate::config::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
+use crate::config::room::Ip4;
 use crate::fib::{TableId, Target};
-use crate::link_local::*;
-use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
-use crate::room::Ip4;
-use crate::unnumbered::{IpUnnumberedDump, SwInterfaceSetUnnumbered};
 
 #[path = "../../tests/ends/mod.rs"]
 mod ends;
@@ -114,7 +114,7 @@ fn routes_and_their_paths_are_added_and_deleted() {
     assert_eq!(set(caller, true, false, 0, "10.9.0.0/16", &[special(FibPathType::Drop)]), Ok(()));
     let key = (TableNumber::DEFAULT, "10.9.0.0/16".parse().expect("a prefix"));
     let configured = daemon.control().objects().get::<Route<V4>>(&key).expect("it is configured");
-    assert_eq!(configured.paths[0].action, Some(crate::objects::RouteAction::Drop));
+    assert_eq!(configured.paths[0].action, Some(crate::config::objects::RouteAction::Drop));
     assert_eq!(set(caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()));
     assert_eq!(dumped(caller, 0, "10.9.0.0/16"), None);
     assert_eq!(set(caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()), "whether or not it is there");
@@ -370,7 +370,7 @@ fn a_deleted_table_goes_with_its_last_user_whoever_takes_that_away() {
     caller.request(&IpTableAddDel { is_add: false, table: table(7) }).expect("whoever uses it");
     daemon.executor().run_for(Duration::from_secs(5));
     assert!(is_there(), "pg1 uses it");
-    crate::command::put_table::<V4>(daemon.control(), quiver_interface::InterfaceName("pg1".into()), 0)
+    crate::config::edits::put_table::<V4>(daemon.control(), quiver_interface::InterfaceName("pg1".into()), 0)
         .expect("always there");
     daemon.executor().run_for(Duration::from_secs(5));
     assert!(!is_there());

@@ -1,6 +1,28 @@
-//! What the hashes of flows of both families have in common.
+//! What the hashes of flows of both families have in common: the key of a flow, and how words are mixed.
 
 use std::ops::{BitXor, Shl, Shr};
+
+/// What of a packet, or of eight, may tell flows apart. What a packet does not have is 0.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowKey<W> {
+    /// The words of the sender's address.
+    pub source: [W; 4],
+    /// Those of the receiver's.
+    pub destination: [W; 4],
+    /// The sender's port, and the receiver's.
+    pub ports: [W; 2],
+    /// The protocol.
+    pub protocol: W,
+    /// The flow label.
+    pub label: W,
+    /// The tunnel's number.
+    pub tunnel: W,
+}
+
+/// A mask that keeps a word, or makes nothing of it.
+pub(crate) const fn kept(is_kept: bool) -> u32 {
+    if is_kept { !0 } else { 0 }
+}
 
 /// Mixes words into one whose low four bits depend on all their bits: by adding and shifting, since lanes have no
 /// multiplication (after Jenkins' one-at-a-time). `add` wraps around.

@@ -4,19 +4,17 @@
 
 use quiver_control::ObjectError;
 use quiver_control::object::Scalar;
-use quiver_engine::{
-    ArcSpec, Blueprint, DataplaneError, Field, Isa, LANES, Lanes, Mask, PacketLanes, Quarters, Windows,
-};
+use quiver_engine::{ArcSpec, Field, Isa, LANES, Lanes, Mask, PacketLanes, Quarters, Windows};
 use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
 
 use crate::fault::Fault;
 use crate::fib::{Forwarding, Special};
-use crate::flows::FlowKey;
-use crate::room::Ip;
 
 pub(crate) mod flow;
 pub mod v4;
-mod v6;
+pub(crate) mod v6;
+
+pub use flow::FlowKey;
 
 /// Declares a trait of the constants in which a room's families differ, and those of IPv4 and IPv6 side by side:
 /// `const NAME: Type = OF_IP4, OF_IP6;`.
@@ -153,8 +151,6 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn own_group(address: Self::Address) -> Option<Self::Address>;
     /// The MAC address to which frames for a group go.
     fn group_mac(group: Self::Address) -> MacAddress;
-    /// The nodes that this family alone has.
-    fn add_nodes(ip: &Ip<Self>, graph: &mut Blueprint) -> Result<(), DataplaneError>;
 }
 
 /// What stands behind an IP header.

@@ -57,8 +57,13 @@ pub enum Again {
 // An index may be an interface.
 const _: () = assert!(INTERFACES_MAX <= KindHop::INDEXES);
 
-/// The kinds that are IP's own come first.
-const OWN: u8 = 4;
+/// The kinds that are IP's own come first, as [`Again`] says them.
+const DESTINATION: u8 = 0;
+const SOURCE: u8 = 1;
+const RECEIVED: u8 = 2;
+pub(crate) const CROSSING: u8 = 3;
+/// How many there are.
+pub(crate) const OWN: u8 = 4;
 
 /// A next hop of a kind that a room has registered: the number of the kind, and an index that the room knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +84,11 @@ impl KindHop {
 
     pub(crate) const fn new(kind: u8, index: u32) -> KindHop {
         KindHop { kind: kind % Self::KINDS as u8, index: index % Self::INDEXES }
+    }
+    /// What a bucket has, if it is the hop of a kind.
+    #[inline]
+    pub const fn of(hop: u32) -> Option<KindHop> {
+        if hop & AGAIN == 0 { None } else { Some(KindHop::new((hop >> 24) as u8, hop)) }
     }
     /// The number of the kind.
     pub const fn kind(self) -> u8 {
@@ -106,10 +116,10 @@ impl Again {
     /// As a bucket has it.
     pub const fn hop(self) -> u32 {
         let (kind, number) = match self {
-            Again::Destination(slot) => (0, slot as u32),
-            Again::Source(slot) => (1, slot as u32),
-            Again::Received(interface) => (2, interface),
-            Again::Crossing(number) => (3, number as u32),
+            Again::Destination(slot) => (DESTINATION, slot as u32),
+            Again::Source(slot) => (SOURCE, slot as u32),
+            Again::Received(interface) => (RECEIVED, interface),
+            Again::Crossing(number) => (CROSSING, number as u32),
             Again::Kind(of_kind) => return of_kind.hop(),
         };
         KindHop::new(kind, number).hop()
@@ -117,16 +127,13 @@ impl Again {
     /// What a bucket has, if it is one of these.
     #[inline]
     pub const fn of(hop: u32) -> Option<Again> {
-        if hop & AGAIN == 0 {
-            return None;
-        }
-        let of_kind = KindHop::new((hop >> 24) as u8, hop);
+        let Some(of_kind) = KindHop::of(hop) else { return None };
         let number = of_kind.index as u16;
         Some(match of_kind.kind {
-            0 => Again::Destination(number),
-            1 => Again::Source(number),
-            2 => Again::Received(of_kind.index),
-            3 => Again::Crossing(number),
+            DESTINATION => Again::Destination(number),
+            SOURCE => Again::Source(number),
+            RECEIVED => Again::Received(of_kind.index),
+            CROSSING => Again::Crossing(number),
             OWN.. => Again::Kind(of_kind),
         })
     }

@@ -2,8 +2,8 @@
 //!
 //! - [`path`]: what is configured; [`group`]: what routes share; [`table`]: routes by prefix and source.
 //! - [`rows`], [`trie`]: what workers read. [`hop`]: the numbers that lookups give; [`kind`]: those that other rooms bring.
-//! - `attached`: routes by links of other tables, and the neighbours there.
-//! - this module: [`Fib`], which keeps all of them in step.
+//! - this module: [`Fib`], which keeps all of them in step; `routes`: adding and removing routes.
+//! - `attached`: routes by links of other tables, and the neighbors there.
 //!
 //! A leaf of a table is the id of a group (in a table that counts by route, of a route, which has the group's). A change
 //! of routes stores leaves; a change of what groups come to rewrites rows, one for each group that it concerns.
@@ -13,6 +13,7 @@ pub mod group;
 pub mod hop;
 pub mod kind;
 pub mod path;
+mod routes;
 pub mod rows;
 pub mod table;
 pub mod trie;
@@ -163,60 +164,6 @@ impl<F: Forwarding> Fib<F> {
         self.tables.values()
     }
 
-    /// Adds a source's route for a prefix, or replaces the one that the source had.
-    pub fn insert(
-        &mut self,
-        table: TableId,
-        prefix: Prefix<F>,
-        source: Source,
-        paths: Vec<Path<F>>,
-    ) -> Result<(), FibError> {
-        match paths.len() {
-            0 => return Err(FibError::NoPath(prefix.to_string())),
-            1..=BUCKETS => {}
-            given => return Err(FibError::TooManyPaths { route: prefix.to_string(), given }),
-        }
-        let (address, length) = (prefix.address(), prefix.length());
-        let entry = self.tables.get(&table).ok_or(FibError::NoTable(table))?.entries.get(address, length);
-        let old = entry.and_then(|entry| entry.of(source));
-        let counts = entry.is_none_or(|entry| source <= entry.source);
-        let paths = self.place(prefix, source, old, paths);
-        let is_attached = paths.iter().any(|path| matches!(path.target, Target::Link(_)));
-        // The row comes before the leaf that leads to it.
-        let group = self.hold(paths);
-        let Some(found) = self.tables.get_mut(&table) else { return Err(FibError::NoTable(table)) };
-        if counts && let Err(error) = found.store(prefix, group) {
-            self.release(group);
-            return Err(error.into());
-        }
-        match found.entries.get_mut(address, length) {
-            Some(entry) => entry.set(source, group),
-            None => drop(found.entries.insert(address, length, Entry { source, group, others: None })),
-        }
-        if counts {
-            self.changed(table, prefix);
-        }
-        old.into_iter().for_each(|old| self.release(old));
-        if is_attached || !self.attached.is_empty() {
-            self.attach(table, prefix, source);
-        }
-        Ok(())
-    }
-    /// The paths of a source's route, which may have had those of an `old` group.
-    fn place(&self, prefix: Prefix<F>, source: Source, old: Option<u32>, mut paths: Vec<Path<F>>) -> Vec<Path<F>> {
-        if prefix.length() == F::ADDRESS_BITS && source != Source::Interface {
-            // One host on a link is a neighbour there.
-            for path in &mut paths {
-                if let Target::Link(interface) = path.target {
-                    path.target = Target::NextHop(interface, prefix.address());
-                }
-            }
-        }
-        match old.and_then(|group| self.groups.get(group)) {
-            Some(before) => path::in_place(&before.paths, paths),
-            None => paths,
-        }
-    }
     /// Keeps paths, 1 to [`BUCKETS`] of them, for whoever sends by them without a route: the group whose row says what they
     /// come to, until [`Fib::let_go`].
     pub fn hold(&mut self, paths: Vec<Path<F>>) -> u32 {
@@ -230,34 +177,6 @@ impl<F: Forwarding> Fib<F> {
     /// Ends what [`Fib::hold`] began. Workers may meet the group's number until their next turn.
     pub fn let_go(&mut self, group: u32) {
         self.release(group);
-    }
-    /// Removes a source's route for a prefix. False if there was none. It needs no room, so it cannot fail half way.
-    pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> bool {
-        let Some(found) = self.tables.get_mut(&table) else { return false };
-        let Some(entry) = found.entries.get_mut(prefix.address(), prefix.length()) else { return false };
-        let Some(group) = entry.of(source) else { return false };
-        let counted = entry.source == source;
-        let others = entry.unset(source);
-        match others {
-            true if counted => {
-                let next = entry.group;
-                found.divert(prefix, next);
-            }
-            true => {}
-            false => {
-                found.entries.remove(prefix.address(), prefix.length());
-                found.unstore(prefix);
-            }
-        }
-        if counted {
-            self.changed(table, prefix);
-        }
-        self.release(group);
-        // What counts now may lead to a link.
-        if others || !self.attached.is_empty() {
-            self.attach(table, prefix, source);
-        }
-        true
     }
     /// Notes what an interface has become; None when it is gone.
     pub fn set_link(&mut self, interface: InterfaceId, link: Option<Link>) {

@@ -199,7 +199,12 @@ impl<F: Forwarding> Table<F> {
     }
     /// The routes in order of their prefixes.
     pub fn routes(&self) -> impl Iterator<Item = (Prefix<F>, &Entry)> {
-        self.entries.iter().filter_map(|(prefix, length, entry)| Some((Prefix::new(prefix, length).ok()?, entry)))
+        self.routes_after(None)
+    }
+    /// Those behind a prefix, whether or not that has a route; all of them without one. Who lists routes in turns goes on so.
+    pub fn routes_after(&self, last: Option<Prefix<F>>) -> impl Iterator<Item = (Prefix<F>, &Entry)> {
+        let behind = self.entries.after(last.map(|last| (last.address(), last.length())));
+        behind.filter_map(|(prefix, length, entry)| Some((Prefix::new(prefix, length).ok()?, entry)))
     }
     /// The route of exactly this prefix.
     pub fn get(&self, prefix: &Prefix<F>) -> Option<&Entry> {

@@ -1,8 +1,7 @@
 //! What a family's table of prefixes must do; the LPMs of `quiver-table` do it.
 
 use quiver_engine::{Guard, Isa, LANES, Lanes};
-use quiver_table::routes::Address;
-use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
+use quiver_table::{Address, Domain, Lpm, Lpm6, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
 
 /// How many routes a table is made for.
@@ -85,7 +84,7 @@ pub trait Trie<F: IpFamily>: Sized {
 }
 
 macro_rules! forwarding {
-    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($steps:expr, $descend:expr), $leaves:path) => {
+    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, ($steps:expr, $descend:expr), $leaves:path) => {
         impl Forwarding for $family {
             type Bits = $bits;
             type Trie = $writer;
@@ -149,8 +148,8 @@ macro_rules! forwarding {
 
             fn make(domain: &Domain, size: Size) -> Result<$writer, LpmError> {
                 let config = match size {
-                    Size::Small => <$config>::small(),
-                    Size::Large => <$config>::large(),
+                    Size::Small => LpmConfig::small(),
+                    Size::Large => LpmConfig::large(),
                 };
                 <$writer>::new(domain, config)
             }
@@ -180,14 +179,13 @@ macro_rules! forwarding {
     };
 }
 // Behind the first word of IPv4 is the leaf, mostly; behind that of IPv6 are some nodes.
-forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (0, |_, word, _| word), leaves4);
+forwarding!(V4, u32, Lpm, LpmView, LpmWriter, (0, |_, word, _| word), leaves4);
 forwarding!(
     V6,
     u128,
     Lpm6,
     Lpm6View,
     Lpm6Writer,
-    Lpm6Config,
     (4, |view: &Lpm6View<'_>, word, address| view.descend(word, address)),
     leaves6
 );

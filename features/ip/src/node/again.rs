@@ -9,8 +9,8 @@
 use quiver_engine::{Context, Frame, Guard, Node, Snapshot, arcs};
 use quiver_wire::{Header, IpHeader};
 
+use crate::disposition::{Disposition, Dispositions};
 use crate::family::Family;
-use crate::fault::Fault;
 use crate::fib::hop::{self, Again, KindHop};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::table::group_of;
@@ -20,20 +20,28 @@ use crate::ingress::{Ingress, TableView};
 /// Lookups of one packet at most, behind the first.
 pub const LOOKUPS_MAX: usize = 4;
 
-/// The arcs of kinds, by number.
+/// The arcs of kinds of next hops, by number.
 pub type KindArcs = [u16; KindHop::KINDS];
 
-/// The arcs while no kind is registered.
-pub const NO_KINDS: KindArcs = [Next::Unresolved as u16; KindHop::KINDS];
+/// The arcs while no room has registered a kind: those of IP's own.
+pub const OWN_KINDS: KindArcs = {
+    let mut arcs = [Next::Unresolved as u16; KindHop::KINDS];
+    let mut kind = 0;
+    while kind < hop::OWN as usize {
+        // Looked up as often as may be, a packet is to be looked up once more.
+        arcs[kind] = if kind == hop::CROSSING as usize { Next::Crossing as u16 } else { Next::Loop as u16 };
+        kind += 1;
+    }
+    arcs
+};
 
 arcs! {
     /// Where packets go from `ip4-lookup-again`; behind these arcs come those of kinds of next hops.
     pub enum Next of F: Family {
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        NoRoute => node (F::NAMES.error),
-        Unreachable => node (F::NAMES.error),
-        Prohibited => node (F::NAMES.error),
+        /// Senders are told why.
+        Told => node (F::NAMES.error),
         Drop => drop "route-drop",
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
@@ -52,6 +60,8 @@ pub struct LookupAgain<F: Family> {
     pub kinds: Snapshot<KindArcs>,
     /// The worker, whose counters by route are written.
     pub worker: usize,
+    /// What becomes of packets that find no neighbor.
+    pub dispositions: Dispositions,
 }
 
 impl<F: Family> Node for LookupAgain<F> {
@@ -61,49 +71,24 @@ impl<F: Family> Node for LookupAgain<F> {
         let kinds = self.kinds.read(guard);
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
-            let next = match F::Header::parse(bytes) {
-                // Input has looked at it.
-                None => Next::Unresolved,
-                Some((header, _)) => {
-                    let ends = (header.source(), header.destination());
-                    let (hop, rx) = tables.follow((frame.hop[i], frame.rx[i]), ends, bytes, header.packet_length());
-                    (frame.hop[i], frame.rx[i]) = (hop, rx);
-                    fate(hop)
-                }
+            // Input has looked at it.
+            let Some((header, _)) = F::Header::parse(bytes) else {
+                frame.next[i] = Next::Unresolved.into();
+                continue;
             };
-            match next {
-                Next::NoRoute => frame.hop[i] = Fault::NETWORK.0,
-                Next::Unreachable => frame.hop[i] = F::UNREACHABLE.0,
-                Next::Prohibited => frame.hop[i] = Fault::PROHIBITED.0,
-                _ => {}
-            }
-            frame.next[i] = match Again::of(frame.hop[i]) {
-                Some(Again::Kind(of_kind)) => {
+            let ends = (header.source(), header.destination());
+            let (hop, rx) = tables.follow((frame.hop[i], frame.rx[i]), ends, bytes, header.packet_length());
+            frame.rx[i] = rx;
+            let disposition = match KindHop::of(hop) {
+                Some(of_kind) => {
                     of_kind.interface().into_iter().for_each(|interface| frame.tx[i] = interface);
-                    kinds[usize::from(of_kind.kind())]
+                    Disposition { arc: kinds[usize::from(of_kind.kind())], hop }
                 }
-                _ => next.into(),
+                None if hop >= hop::FIRST_ADJACENCY => Disposition { arc: Next::Rewrite.into(), hop },
+                None => self.dispositions.of_hop(hop),
             };
+            (frame.next[i], frame.hop[i]) = (disposition.arc, disposition.hop);
         }
-    }
-}
-
-/// Where a packet goes that has this hop.
-fn fate(hop: u32) -> Next {
-    match Again::of(hop) {
-        Some(Again::Crossing(_)) => return Next::Crossing,
-        Some(_) => return Next::Loop,
-        None => {}
-    }
-    match hop {
-        hop::FIRST_ADJACENCY.. => Next::Rewrite,
-        hop::NO_ROUTE => Next::NoRoute,
-        hop::DROP => Next::Drop,
-        hop::UNREACHABLE => Next::Unreachable,
-        hop::PROHIBIT => Next::Prohibited,
-        hop::LOCAL => Next::Local,
-        hop::BROADCAST | hop::LINK_LOCAL => Next::OnLink,
-        _ => Next::Unresolved,
     }
 }
 

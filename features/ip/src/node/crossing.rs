@@ -4,19 +4,20 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, Node, Paged, Pool, Row, Snapshot, arcs};
+use quiver_engine::{ArcSpec, Context, Frame, MetadataKey, Node, Paged, Pool, Row, Snapshot, arcs};
 
 use super::again::LOOKUPS_MAX;
-use super::too_big;
+use super::too_big::{self, Cutting};
 use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::Family;
 use crate::fib::hop::{self, Again};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::ingress::Ingress;
 use crate::node::rewrite;
+use crate::upper::Upper;
 
 arcs! {
-    /// Where packets go from here: the arcs of `ip4-rewrite`, and others.
+    /// Where packets go from here: the first arcs of `ip4-rewrite`, and others.
     pub enum Next of F: Family {
         Output => features (F::NAMES.output),
         Resolve => node (F::Other::NAMES.resolve),
@@ -29,7 +30,14 @@ arcs! {
         Rewrite => node (F::NAMES.rewrite),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-route",
+        /// See [`rewrite::Next::LinkTooSmall`].
+        LinkTooSmall => drop "link-mtu-below-minimum",
     }
+}
+
+/// The arcs of a family.
+pub const fn arcs_of<F: Family>() -> &'static [ArcSpec] {
+    rewrite::with_limit_of::<F>(Next::arcs::<F>(), Next::LinkTooSmall as usize)
 }
 
 const _: () = {
@@ -55,6 +63,8 @@ pub struct Crossing<F: Family> {
     pub mtus: (Snapshot<Paged<u16>>, Snapshot<Paged<u16>>),
     /// This worker's counters of packets by neighbour.
     pub sent: Arc<Row>,
+    /// By which fragments have the ports of the packet.
+    pub upper: MetadataKey<Upper>,
 }
 
 impl<F: Family> Node for Crossing<F> {
@@ -86,7 +96,8 @@ impl<F: Family> Node for Crossing<F> {
         let row = |pool: &Pool, frame: &Frame, i| {
             too_big::to_host(ingress, carrying::<F>(*table.row(frame.hop[i]), mtus), pool, frame, i)
         };
-        too_big::process::<F>(cx, frame, row, &self.sent);
+        let cutting = Cutting { sent: &self.sent, upper: self.upper, link_too_small: Next::LinkTooSmall.into() };
+        too_big::process::<F>(cx, frame, row, &cutting);
     }
 }
 

@@ -108,6 +108,20 @@ impl<F: Family> Senders<'_, F> {
     }
 }
 
+/// Whether an address is one of ours, by which we may be spoken to, where an interface looks up its packets.
+pub fn is_ours<F: Family>(
+    ingress: &Ingress<F>,
+    groups: &GroupRows,
+    guard: Guard<'_>,
+    rx: InterfaceId,
+    address: F::Address,
+) -> bool {
+    // Those of the link are in no table.
+    let is_own = || ingress.is_own(rx, address);
+    let is_local = || first_hop(ingress, groups, guard, rx.0, F::bits(address)) == hop::LOCAL;
+    (is_own() || is_local()) && !ingress.is_withheld(rx, address)
+}
+
 /// Whether a packet is taken to whose sender packets would go by this hop.
 #[inline(always)]
 fn is_answered(hop: u32) -> bool {
@@ -159,8 +173,7 @@ impl<F: Family> Body for LocalBody<'_, F> {
             unanswered = unanswered | p.live.with(found);
         }
         p.leave(unanswered, SLOW);
-        p.next = p.next.replace(p.live, arcs);
-        p.live = p.live.without(p.live);
+        p.leave_each(p.live, arcs);
     }
 }
 

@@ -9,8 +9,8 @@ use quiver_engine::{
     Stage, Windows, arcs, unlikely,
 };
 
+use crate::disposition::Dispositions;
 use crate::family::{BACK, Family};
-use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::fib::rows::{GroupRow, GroupRows, slots};
 use crate::fib::table::group_of;
@@ -25,9 +25,8 @@ arcs! {
     pub enum Next of F: Family {
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        NoRoute => node (F::NAMES.error),
-        Unreachable => node (F::NAMES.error),
-        Prohibited => node (F::NAMES.error),
+        /// Senders are told why.
+        Told => node (F::NAMES.error),
         Drop => drop "route-drop",
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
@@ -45,12 +44,13 @@ pub struct Lookup<F: Family> {
     /// The worker, whose counters by route are written.
     worker: usize,
     walk: Walk<F>,
+    dispositions: Dispositions,
 }
 
 impl<F: Family> Lookup<F> {
     /// A worker's stage.
     pub fn new(ingress: Snapshot<Ingress<F>>, groups: Snapshot<GroupRows>, worker: usize) -> Lookup<F> {
-        Lookup { ingress, groups, worker, walk: Walk::new() }
+        Lookup { ingress, groups, worker, walk: Walk::new(), dispositions: Dispositions::of::<F>(Self::ARCS) }
     }
 }
 
@@ -68,6 +68,7 @@ pub struct LookupBody<'f, F: Family> {
     table: Option<Looked<'f, F>>,
     walk: &'f mut Walk<F>,
     worker: usize,
+    dispositions: &'f Dispositions,
     /// Whether ordinary packets of this frame are for us, as its first ones are; else they go to neighbors.
     is_local: bool,
 }
@@ -88,6 +89,7 @@ impl<F: Family> Stage for Lookup<F> {
             table: None,
             walk: &mut self.walk,
             worker: self.worker,
+            dispositions: &self.dispositions,
             is_local: false,
         }
     }
@@ -243,21 +245,7 @@ impl<F: Family> LookupBody<'_, F> {
         if for_many.any() {
             p.leave(p.live.with(self.nobodys(&p.rx.array(), for_many.bits())), Next::LinkGroup);
         }
-        let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
-        if !special.any() {
-            return;
-        }
-        let fate = |hop: u32| hops.eq(hop) & special;
-        p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
-        p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);
-        p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
-        p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
-        p.leave(fate(hop::UNREACHABLE), Next::Unreachable);
-        p.leave(fate(hop::PROHIBIT), Next::Prohibited);
-        p.leave(fate(hop::LOCAL), Next::Local);
-        p.leave(fate(hop::DROP), Next::Drop);
-        p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
-        p.leave(special, Next::Unresolved);
+        self.dispositions.part(p, p.live);
     }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]

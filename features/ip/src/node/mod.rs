@@ -8,6 +8,7 @@ pub mod lookup;
 pub mod multicast;
 pub mod punt;
 pub mod rewrite;
+pub mod rewrite_node;
 pub mod too_big;
 
 mod encapsulate;

@@ -2,20 +2,17 @@
 //! `ip4-output`, whose features see packets from the link layer's header on.
 //!
 //! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is to be looked up again to `ip4-lookup-again`; when its time is up, its sender is told by ICMP.
-//! Whether one that is too long or has an offload fits after all, is fragmented or reported, the node decides behind its
-//! stage ([`too_big`]), so that all packets leave in the order in which they came.
+//! This file has the stage. Whether a packet that is too long or has an offload fits after all, is fragmented or reported, the
+//! node decides behind it ([`crate::node::rewrite_node`]), so that all packets leave in the order in which they came.
 
 use std::sync::Arc;
 
-use super::too_big;
 use crate::adjacency::{AdjacencyRow, AdjacencyRows, AdjacencyTable};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
-use crate::fib::hop::Again;
-use crate::ingress::Ingress;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Lanes, Node, PacketLanes, Picked, Pool,
-    Quarters, Row, Slots, Snapshot, Stage, StageNode, Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, LaneRow, Lanes, PacketLanes, Picked, Quarters, Row, Slots,
+    Snapshot, Stage, Windows, arcs, unlikely,
 };
 
 arcs! {
@@ -30,58 +27,33 @@ arcs! {
         CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
         Again => node (F::NAMES.again),
+        /// It is longer than a link takes that is too small for the family. Families without such a limit have no such arc.
+        LinkTooSmall => drop "link-mtu-below-minimum",
     }
+}
+
+/// The arcs of a family.
+pub const fn arcs_of<F: Family>() -> &'static [ArcSpec] {
+    with_limit_of::<F>(Next::arcs::<F>(), Next::LinkTooSmall as usize)
+}
+
+/// The arcs of a node, the last of which, of this number, is for packets that a link below the family's least MTU does not take. A
+/// family without a least MTU has no such arc.
+pub(super) const fn with_limit_of<F: Family>(all: &'static [ArcSpec], link_too_small: usize) -> &'static [ArcSpec] {
+    if F::LINK_MTU_MIN > 0 { all } else { all.split_at(link_too_small).0 }
 }
 
 /// The stage.
 #[derive(Clone)]
 pub struct Rewrite<F: Family> {
-    adjacencies: Snapshot<AdjacencyTable<F>>,
-    sent: Arc<Row>,
+    pub(super) adjacencies: Snapshot<AdjacencyTable<F>>,
+    pub(super) sent: Arc<Row>,
 }
 
 impl<F: Family> Rewrite<F> {
     /// The stage with the neighbours, and this worker's counters of packets by neighbour.
     pub fn new(adjacencies: Snapshot<AdjacencyTable<F>>, sent: Arc<Row>) -> Rewrite<F> {
         Rewrite { adjacencies, sent }
-    }
-}
-
-/// The node.
-pub struct RewriteNode<F: Family> {
-    stage: StageNode<Rewrite<F>>,
-    /// How long packets for hosts are at most.
-    ingress: Snapshot<Ingress<F>>,
-}
-
-impl<F: Family> RewriteNode<F> {
-    /// The node around its stage.
-    pub fn new(stage: Rewrite<F>, ingress: Snapshot<Ingress<F>>) -> RewriteNode<F> {
-        RewriteNode { stage: StageNode(stage), ingress }
-    }
-}
-
-impl<F: Family> Node for RewriteNode<F> {
-    fn is_stage(&self) -> bool {
-        true
-    }
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.stage.process(cx, frame);
-        let stage = &mut self.stage.0;
-        if !frame.left().is_empty() {
-            // What is below changes arcs and interfaces.
-            frame.set_mixed();
-            for i in frame.left() {
-                if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
-                    frame.next[i] = Next::Again.into();
-                }
-            }
-            let table = stage.adjacencies.read(cx.guard);
-            let ingress = self.ingress.read(cx.guard);
-            let row =
-                |pool: &Pool, frame: &Frame, i| too_big::to_host(ingress, *table.row(frame.hop[i]), pool, frame, i);
-            too_big::process::<F>(cx, frame, row, &stage.sent);
-        }
     }
 }
 
@@ -93,7 +65,7 @@ pub struct RewriteBody<'f, F: Family> {
 
 impl<F: Family> Stage for Rewrite<F> {
     const NAME: &'static str = F::NAMES.rewrite;
-    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    const ARCS: &'static [ArcSpec] = arcs_of::<F>();
     type Body<'f> = RewriteBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriteBody<'f, F> {

@@ -3,10 +3,11 @@
 //!
 //! One that the driver is to cut into segments passes if each of them fits. Of others that do not fit, those that must not be
 //! fragmented are reported to their senders with the MTU (RFC 1191, RFC 8201); the rest is fragmented (RFC 1812, 5.2.6), unless
-//! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
-//! rows, so what comes after them in the frame does, too: it may be of the same flow.
+//! it would have to be segmented before, or its options leave no room in a fragment. The first fragment takes the packet's row. The others
+//! leave behind the frame's rows, so what comes after them in the frame does, too: it may be of the same flow. They carry the ports of
+//! the whole packet, so what filters by ports on the way out treats all of them as it would have treated the packet.
 
-use quiver_engine::{Context, Flags, Frame, Offload, Packet, Pool, Row};
+use quiver_engine::{Context, Flags, Frame, MetadataKey, Offload, Packet, Pool, Row};
 use quiver_wire::{Header, IpHeader, IpProtocol, TcpHeader, UdpHeader};
 
 use super::encapsulate::encapsulate;
@@ -15,47 +16,66 @@ use crate::adjacency::AdjacencyRow;
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::ingress::Ingress;
+use crate::upper::Upper;
 
 /// Bytes of a fragment at most: what one buffer has room for behind its headroom, so that none is a chain. Links with larger
 /// frames get more fragments than they must.
 const FRAGMENT_MAX: usize = 2048;
 
-/// Decides about the rows whose arc is [`Next::TooBig`], each by the adjacency that `row_of` gives. Counts what is sent, by `hop`.
-/// The node's arcs are those of `ip4-rewrite`; a node that rewrites packet by packet marks all its rows so.
+/// What a node has for the packets that it cuts or refuses.
+pub struct Cutting<'a> {
+    /// Counters of packets that are sent, by hop.
+    pub sent: &'a Row,
+    /// By which fragments carry what the whole packet says.
+    pub upper: MetadataKey<Upper>,
+    /// The node's arc of packets for a link that is too small for the family. Their sender could send no shorter ones if it were told
+    /// (RFC 8201, 4).
+    pub link_too_small: u16,
+}
+
+/// Decides about the rows whose arc is [`Next::TooBig`], each by the adjacency that `row_of` gives. The node's first arcs are those of
+/// `ip4-rewrite`; a node that rewrites packet by packet marks all its rows so.
 pub fn process<F: Family>(
     cx: &mut Context,
     frame: &mut Frame,
     row_of: impl Fn(&Pool, &Frame, usize) -> AdjacencyRow,
-    sent: &Row,
+    cutting: &Cutting<'_>,
 ) {
+    let Cutting { sent, upper, link_too_small } = *cutting;
     let (mut has_fragments, mut bench) = (false, Bench::default());
     for i in 0..frame.len() {
         if frame.next[i] == Next::TooBig as u16 {
             let (hop, row) = (frame.hop[i], row_of(cx.pool, frame, i));
-            match decide::<F>(cx, frame, i, &row, &mut bench) {
-                Decision::Passes => {
-                    frame.next[i] = Next::Output.into();
-                    sent.add(hop, 1, frame.length[i].into());
+            let decision = decide::<F>(cx, frame, i, &row, &mut bench);
+            if let Decision::IsCut { first_is_row } = decision {
+                let is_local = frame.flags(i).has(Flags::LOCAL);
+                // What was kept of a packet around which this one has been put since is none of its own.
+                let said = Upper::of::<F>(&bench.whole);
+                for part in &mut bench.parts {
+                    (part.rx, part.tx, part.hop) = (frame.rx[i], row.tx(), hop);
+                    if is_local {
+                        part.set_local();
+                    }
+                    frame.trace_on(cx.pool, i, part);
+                    frame.hand_on_metadata(cx.pool, i, part);
+                    said.into_iter().for_each(|said| part.set_metadata(cx.pool, upper, said));
+                    sent.add(hop, 1, part.len() as u64);
                 }
-                Decision::Leaves(next) => frame.next[i] = next.into(),
-                Decision::IsCut { first_is_row } => {
-                    if first_is_row {
-                        frame.next[i] = Next::Output.into();
-                        sent.add(hop, 1, frame.length[i].into());
-                    }
-                    let is_local = frame.flags(i).has(Flags::LOCAL);
-                    for part in &mut bench.parts {
-                        (part.rx, part.tx, part.hop) = (frame.rx[i], row.tx(), hop);
-                        if is_local {
-                            part.set_local();
-                        }
-                        sent.add(hop, 1, part.len() as u64);
-                    }
-                    if !first_is_row {
-                        frame.take(cx.pool, i).into_iter().for_each(|whole| cx.pool.free(whole));
-                    }
+                if first_is_row {
+                    sent.add(hop, 1, frame.length[i].into());
+                } else if !bench.parts.is_empty() {
+                    frame.replace(cx.pool, i, bench.parts.remove(0));
                 }
             }
+            frame.next[i] = match decision {
+                Decision::Passes => {
+                    sent.add(hop, 1, frame.length[i].into());
+                    Next::Output.into()
+                }
+                Decision::Leaves(next) => next.into(),
+                Decision::LinkIsTooSmall => link_too_small,
+                Decision::IsCut { .. } => Next::Output.into(),
+            };
         }
         if has_fragments && frame.next[i] == Next::Output as u16 {
             frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
@@ -86,7 +106,9 @@ enum Decision {
     Passes,
     /// It is not sent.
     Leaves(Next),
-    /// Its parts are sent in its place. The row may have become the first of them, with its neighbour's header.
+    /// It is not sent, for the link takes less than each link of the family has to.
+    LinkIsTooSmall,
+    /// Its parts are sent in its place. The row may be the first of them already, with its neighbour's header.
     IsCut { first_is_row: bool },
 }
 
@@ -111,6 +133,9 @@ fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &Adjace
     }
     let local = frame.flags(i).has(Flags::LOCAL);
     if !F::may_fragment(frame.bytes(cx.pool, i), !local) {
+        if row.mtu() < F::LINK_MTU_MIN {
+            return Decision::LinkIsTooSmall;
+        }
         frame.hop[i] = Fault::too_big(row.mtu()).0;
         if F::REPORTED_OLDER
             && !local

@@ -1,4 +1,4 @@
-//! What clients do with all routes of a table at once, of groups as well.
+//! Client operations on all routes of a table at once, multicast routes included.
 
 use std::collections::{HashMap, HashSet};
 

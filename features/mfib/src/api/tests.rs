@@ -49,7 +49,7 @@ fn change(caller: &mut Caller, is_add: bool, route: IpMroute) -> Result<u32, Ret
 /// A route: its prefix, its flags, and interface and flags of each path.
 type Told = (Mprefix, u32, Vec<(u32, u32)>);
 
-/// The routes of table 0 that somebody has configured: prefixes, flags, and each path's interface and flags.
+/// The configured routes of table 0: prefixes, flags, and each path's interface and flags.
 fn configured(caller: &mut Caller) -> Vec<Told> {
     let table = IpTable::default();
     let all = caller.dump(&IpMrouteDump { table });

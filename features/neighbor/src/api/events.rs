@@ -1,4 +1,4 @@
-//! What VPP's messages say of neighbours, and the clients that are told of them.
+//! Neighbors in VPP's messages, and the clients that get events about them.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -48,7 +48,7 @@ pub(super) fn is_meant(sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
     sw_if_index.0 == NONE || sw_if_index.0 == id.0
 }
 
-/// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
+/// Subscribes to or unsubscribes from resolved neighbors: all, or those of one address or interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, events(IpNeighborEvent))]
 pub(super) struct WantIpNeighborEvents {
@@ -58,14 +58,14 @@ pub(super) struct WantIpNeighborEvents {
     pub(super) sw_if_index: InterfaceIndex,
 }
 
-/// A neighbour has become known.
+/// Reports a neighbor that was resolved.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event)]
 pub(super) struct IpNeighborEvent {
     pub(super) neighbor: IpNeighbor,
 }
 
-/// Tell me when a neighbour becomes known or is forgotten, or stop it: any, or only one of this address and on this interface.
+/// Subscribes to or unsubscribes from resolved and deleted neighbors: all, or those of one address or interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "want_ip_neighbor_events_v2", events(IpNeighborEventV2))]
 pub(super) struct WantIpNeighborEventsV2 {
@@ -85,7 +85,7 @@ flags! {
     }
 }
 
-/// A neighbour has become known, or was forgotten.
+/// Reports a neighbor that was resolved or deleted.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event, name = "ip_neighbor_event_v2")]
 pub(super) struct IpNeighborEventV2 {
@@ -93,7 +93,7 @@ pub(super) struct IpNeighborEventV2 {
     pub(super) neighbor: IpNeighbor,
 }
 
-/// Of which neighbours a client wants to be told.
+/// The neighbors that a client gets events about.
 #[derive(Clone, Copy, PartialEq)]
 struct Filter {
     address: Option<IpAddr>,
@@ -147,7 +147,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Of what clients want to be told: on which interface, and of which address.
+    /// Watched neighbors of all clients: interface and address, none for any.
     pub fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
         let mut all = self.known.watched();
         all.extend(self.changed.watched());

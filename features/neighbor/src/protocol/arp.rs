@@ -19,7 +19,7 @@ arcs! {
     /// Where ARP packets go from `arp-input`.
     pub enum Next {
         Heard => done "heard",
-        /// What control sends: answers and questions.
+        /// Requests and replies that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
         TooShort => drop "too-short",
@@ -28,7 +28,7 @@ arcs! {
         BadSender => drop "bad-sender",
         NotEnabled => drop "ip4-not-enabled",
         WrongSubnet => drop "wrong-subnet",
-        /// Somebody of another link announces itself.
+        /// A host of another subnet announces its address.
         WrongClaim => drop "wrong-subnet-claim",
     }
 }

@@ -1,4 +1,4 @@
-//! What differs between the protocols by which neighbours are found: ARP for IPv4, Neighbour Discovery for IPv6.
+//! The differences between the resolution protocols: ARP for IPv4, Neighbor Discovery for IPv6.
 
 use std::time::Duration;
 
@@ -26,41 +26,41 @@ pub trait Protocol: Family {
     const NODE: &'static str;
     /// See [`Protocol::NODE`].
     const ARCS: &'static [ArcSpec];
-    /// Those by which messages are dropped that are no good, whatever is configured.
+    /// Arcs that drop malformed messages, under any configuration.
     const MALFORMED: &'static [&'static str];
     /// The part of names of counters that says which protocol it is.
     const COUNTED: &'static str;
-    /// What frames with messages say that they carry.
+    /// Ethertype of frames with messages.
     const CARRIED: EtherType;
-    /// Who hears what is for all.
+    /// MAC address of messages to all hosts.
     const ALL: MacAddress;
-    /// What is said about an address that comes to us, and how long after the first of it.
+    /// Announcements of a new address, each with its delay after the first.
     const SAYINGS: &'static [(Duration, Saying)];
 
-    /// The message in a packet, if it is worth telling; else the arc that the packet takes.
-    /// Who `is_guest` is on the link, whatever its address.
+    /// Parses the message of a packet that control needs; else returns the packet's arc. Hosts that `is_guest` accepts
+    /// are on the link, whatever their addresses.
     fn read(
         bytes: &[u8],
         ingress: &Ingress<Self>,
         interface: InterfaceId,
         is_guest: impl Fn(Self::Address) -> bool,
     ) -> Result<Self::Message, u16>;
-    /// What a message is, to be counted.
+    /// The type of a message, for its counter.
     fn sort(message: &Self::Message) -> Sort;
-    /// What the trace says of a packet.
+    /// Trace text of a packet.
     fn trace(record: &Record) -> String;
-    /// Does what a message wants, on the control side; its frame came from `station`.
+    /// Handles a message on the control thread; its frame came from `station`.
     fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, message: &Self::Message);
 
-    /// What a message asks, if it is a question of somebody who has an address, about another one.
+    /// The request in a message that asks for another host's address; none in probes, whose sender has no address.
     fn question_in(message: &Self::Message) -> Option<Question<Self>>;
-    /// The answer to a question, in place of whom it asks for.
+    /// The reply to a request on behalf of its target.
     fn answer_for(own: MacAddress, question: &Self::Message) -> Message;
-    /// Who has to hear that somebody is asked for.
+    /// MAC address to which a request for an address is sent.
     fn group_of(address: Self::Address) -> MacAddress;
-    /// Asks for a neighbour; everybody, or the neighbour `itself`.
+    /// A request for a neighbor; to all hosts, or to the neighbor `itself`.
     fn question(own: MacAddress, source: Self::Address, wanted: Self::Address, itself: bool) -> Message;
-    /// Asks whether anybody has an address already.
+    /// A probe whether an address is in use.
     fn probe(own: MacAddress, address: Self::Address) -> Message;
     /// Says to all that an address is ours.
     fn claim(own: MacAddress, address: Self::Address) -> Message;
@@ -69,40 +69,40 @@ pub trait Protocol: Family {
 /// Where is an address?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<F: Protocol> {
-    /// Who asks.
+    /// Sender of the request.
     pub sender: F::Address,
     /// Where it says that it is.
     pub mac: Option<MacAddress>,
-    /// Who is asked for.
+    /// The requested address.
     pub target: F::Address,
-    /// Whether the target alone is asked, whose MAC address is known already.
+    /// Whether the request is a unicast to the target, whose MAC address is known already.
     pub of_itself: bool,
 }
 
-/// What is said about an address of ours.
+/// An announcement of one of our addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saying {
-    /// Who else has it?
+    /// Probe: is the address in use?
     Probe,
     /// It is ours.
     Claim,
 }
 
-/// What is counted of a message: gratuitous are those whose sender speaks of its own address to all.
+/// Type of a message, for its counter. A gratuitous message announces its sender's own address to all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Who has an address?
+    /// A request for an address.
     Request,
-    /// Who asked is told.
+    /// A reply to a request.
     Reply,
-    /// Who did not ask is told.
+    /// An unsolicited announcement.
     Gratuitous,
 }
 
 /// A message to be sent.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// What it is, to be counted.
+    /// Type of the message, for its counter.
     pub sort: Sort,
     /// Its bytes, behind the link layer's header.
     pub bytes: Vec<u8>,

@@ -23,7 +23,7 @@ arcs! {
     /// Where packets go from `nd-input`, which `icmp6-input` has checked.
     pub enum Next {
         Heard => done "heard",
-        /// What control sends: answers and questions.
+        /// Solicitations and advertisements that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
         /// It has come from another link.
@@ -41,13 +41,13 @@ pub struct NdPacket {
     pub kind: Icmp6Type,
     /// The sender; none that has no address yet.
     pub source: Ipv6Addr,
-    /// To whom it was sent.
+    /// Destination address of the packet.
     pub destination: Ipv6Addr,
-    /// Who is asked for, or who answers.
+    /// Target address.
     pub target: Ipv6Addr,
-    /// Of an advertisement: constants of [`NeighborMessage`].
+    /// Flags of an advertisement: constants of [`NeighborMessage`].
     pub flags: u32,
-    /// The MAC address of who asks or answers.
+    /// The link-layer address of the option, if there is one.
     pub mac: Option<MacAddress>,
 }
 
@@ -201,7 +201,7 @@ fn check(
     Ok(NdPacket { kind: message.icmp.kind, source, destination, target, flags, mac })
 }
 
-/// Somebody asks for an address (RFC 4861, 7.2.3 and 7.2.4).
+/// Handles a neighbor solicitation (RFC 4861, 7.2.3 and 7.2.4).
 fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let is_own = |address| control.room::<Ip6>().current().is_own(interface, address);
     let NdPacket { source, target, mac, .. } = *packet;
@@ -233,7 +233,7 @@ fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     }
 }
 
-/// Somebody says where an address is (RFC 4861, 7.2.5).
+/// Handles a neighbor advertisement (RFC 4861, 7.2.5).
 fn advertised(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let wanted = (interface, packet.target);
     if control.room::<Ip6>().current().is_own(interface, packet.target) {

@@ -1,4 +1,4 @@
-//! Scans of one link's addresses, which nobody answers, keep no neighbour of another link from being found.
+//! Scans of one link's addresses, which get no reply, do not delay the resolution of neighbors on another link.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn send(daemon: &mut Daemon, interface: &str, packet: &str) {
     daemon.send(interface, &packet.to_bytes()).expect("it is up");
 }
 
-/// What pg2 has sent since the last call.
+/// Packets that pg2 has sent since the last call.
 fn sent(daemon: &mut Daemon) -> Vec<String> {
     let sent = daemon.sent().into_iter().filter(|(interface, _)| interface == "pg2");
     sent.map(|(_, bytes)| Packet::dissect(&bytes).to_string()).collect()

@@ -97,6 +97,20 @@ fn a_node_stands_for_another_reads_what_is_published_and_sends_copies() {
 }
 
 #[test]
+fn what_one_node_keeps_with_a_packet_another_one_finds() {
+    let mut daemon = router::with(&built::trial());
+    assert!(said(&mut daemon, "show metadata").contains("trial-length"));
+    daemon.configure("trial stand-in on");
+    assert_eq!(forward(&mut daemon, &["ttl 9"]).len(), 1, "nothing is kept yet");
+    daemon.configure("trial enable ip4-unicast trial-feature a");
+    assert_eq!(forward(&mut daemon, &["ttl 9", "ttl 10"]).len(), 2);
+    let counters = said(&mut daemon, "show plugins counters");
+    let kept = counters.lines().find(|line| line.contains(" kept ")).unwrap_or_else(|| panic!("{counters}"));
+    assert!(kept.split_whitespace().any(|word| word == "2"), "{counters}");
+    daemon.finish().unwrap();
+}
+
+#[test]
 fn arcs_are_rewired_onto_arcs_of_the_plugin_and_back() {
     let mut daemon = router::with(&built::trial());
     let graph = said(&mut daemon, "show graph ip4-input");
@@ -187,7 +201,7 @@ fn what_cannot_be_loaded_is_a_sentence_and_changes_nothing() {
         (
             "version",
             table(".version = QUIVER_VERSION + 41,"),
-            "plugin FILE: it was built for version 45 of the plugin contract, and this daemon has version 4; build it with the SDK of this daemon",
+            "plugin FILE: it was built for version 46 of the plugin contract, and this daemon has version 5; build it with the SDK of this daemon",
         ),
         ("no-name", table(".name = {0},"), "plugin FILE: its table has no `name`; fill it in"),
         ("no-setup", table(".setup = 0,"), "plugin FILE: its table has no `setup`; fill it in"),
@@ -332,5 +346,30 @@ fn what_cannot_be_loaded_is_a_sentence_and_changes_nothing() {
     let twin = built::in_c(folder.path(), "twin", &body("", "").1);
     let error = said(&mut daemon, &format!("load plugin {}", twin.display()));
     assert!(error.contains("a plugin `bad` is loaded already, from"), "{error}");
+    daemon.finish().unwrap();
+}
+
+#[test]
+fn code_that_others_may_change_is_not_loaded_and_a_fifo_is_not_waited_for() {
+    use std::fs::{Permissions, copy, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let [library, fifo] = ["mark.so", "fifo"].map(|name| folder.path().join(name));
+    copy(built::dscp_mark(), &library).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there").success());
+    let mut daemon = router::without(1);
+    let mut load = |path: &Path| said(&mut daemon, &format!("load plugin {}", path.display()));
+    let allow = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    assert!(load(&fifo).contains("is a FIFO, not a regular file"));
+    for (path, mode) in [(folder.path(), 0o777), (folder.path(), 0o770), (&*library, 0o666)] {
+        let before = path.metadata().unwrap().permissions();
+        allow(path, mode);
+        let told = load(&library);
+        assert!(told.contains(&format!("own {} or may write to it", path.display())), "{told}");
+        set_permissions(path, before).unwrap();
+    }
+    allow(folder.path(), 0o700);
+    allow(&library, 0o755);
+    assert_eq!(load(&library), "");
     daemon.finish().unwrap();
 }

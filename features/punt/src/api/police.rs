@@ -14,7 +14,7 @@ pub(super) fn register(control: &Control) {
     });
 }
 
-/// Limit punted packets by the policer of this number, or no more.
+/// Attaches a policer to punted packets of a family, or detaches it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpPuntPolice {

@@ -50,7 +50,7 @@ pub(super) struct RedirectBy {
     pub paths: Vec<FibPath>,
 }
 
-/// Send the punted packets of an interface, or of all, to a host on a link, or no more.
+/// Adds or deletes the punt redirect of one interface, or the default for all, to one next hop.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpPuntRedirect {
@@ -59,7 +59,7 @@ pub(super) struct IpPuntRedirect {
     pub is_add: bool,
 }
 
-/// Where do punted packets go?
+/// Dumps the punt redirects of a family.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = IpPuntRedirectDetails)]
 pub(super) struct IpPuntRedirectDump {
@@ -67,14 +67,14 @@ pub(super) struct IpPuntRedirectDump {
     pub is_ipv6: bool,
 }
 
-/// Those of this interface here, by the first path.
+/// Describes one punt redirect: its receiving interface and its first path.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct IpPuntRedirectDetails {
     pub punt: RedirectTo,
 }
 
-/// Send the punted packets of an interface, or of all, by these paths, or no more.
+/// Adds or deletes the punt redirect of one interface, or the default for all, with several paths.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "add_del_ip_punt_redirect_v2")]
 pub(super) struct AddDelIpPuntRedirectV2 {
@@ -83,7 +83,7 @@ pub(super) struct AddDelIpPuntRedirectV2 {
     pub punt: RedirectBy,
 }
 
-/// By which paths do punted packets go?
+/// Dumps the punt redirects of a family, with all paths.
 #[derive(Message, Clone, Debug)]
 #[message(dump, name = "ip_punt_redirect_v2_dump", details = IpPuntRedirectV2Details)]
 pub(super) struct IpPuntRedirectV2Dump {
@@ -91,7 +91,7 @@ pub(super) struct IpPuntRedirectV2Dump {
     pub af: AddressFamily,
 }
 
-/// Those of this interface by these.
+/// Describes one punt redirect: its receiving interface and its paths.
 #[derive(Message, Clone, Debug)]
 #[message(details, name = "ip_punt_redirect_v2_details")]
 pub(super) struct IpPuntRedirectV2Details {

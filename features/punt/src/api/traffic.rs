@@ -127,7 +127,7 @@ pub(super) struct PuntReason {
     pub name: String,
 }
 
-/// Punt packets, or do not any more.
+/// Enables or disables punting of packets by protocol, port or reason.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SetPunt {
@@ -135,7 +135,8 @@ pub(super) struct SetPunt {
     pub punt: PuntWhat,
 }
 
-/// Give packets to the datagram socket at a path, each behind eight bytes: the interface's number and an action, 0.
+/// Sends punted packets to the datagram socket at `pathname`. Each has an 8-byte header: interface index and action
+/// 0.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = PuntSocketRegisterReply)]
 pub(super) struct PuntSocketRegister {
@@ -144,21 +145,21 @@ pub(super) struct PuntSocketRegister {
     pub pathname: Text<108>,
 }
 
-/// They come. This is the path of the daemon's own socket, for packets the other way; it is empty where there is none.
+/// Path of the daemon's socket for packets from the program; empty if there is none.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct PuntSocketRegisterReply {
     pub pathname: Text<108>,
 }
 
-/// Which sockets get packets that are described so?
+/// Dumps the punt sockets of a type: by port, protocol or reason.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = PuntSocketDetails)]
 pub(super) struct PuntSocketDump {
     pub r#type: PuntType,
 }
 
-/// This one gets these.
+/// Describes one punt socket: the packets it gets and its path.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
 pub(super) struct PuntSocketDetails {
@@ -166,21 +167,21 @@ pub(super) struct PuntSocketDetails {
     pub pathname: Text<108>,
 }
 
-/// Give a socket these packets no more.
+/// Stops sending punted packets to a socket.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct PuntSocketDeregister {
     pub punt: PuntWhat,
 }
 
-/// For which reasons are packets punted, or for the one of this name?
+/// Dumps the punt reason of a name, or all punt reasons.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = PuntReasonDetails)]
 pub(super) struct PuntReasonDump {
     pub reason: PuntReason,
 }
 
-/// For this one.
+/// Describes one punt reason: its id and its name.
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 pub(super) struct PuntReasonDetails {
@@ -208,7 +209,7 @@ fn what(punt: &PuntWhat) -> Result<What, Refusal> {
             let has_ports = [IpProtocol::UDP.0, IpProtocol::TCP.0].contains(&protocol.0);
             match port {
                 _ if !has_ports => return Err(wrong("the protocol has no ports that are known; name UDP or TCP")),
-                0 => return Err(wrong("port 0 is nobody's; 65535 stands for all")),
+                0 => return Err(wrong("port 0 is reserved; 65535 selects all ports")),
                 ALL_PORTS => (af, protocol, 0),
                 port => (af, protocol, port),
             }

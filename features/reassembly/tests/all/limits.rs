@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use quiver_engine::Dataplane;
+use quiver_engine::stats::Reading;
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
@@ -74,15 +76,34 @@ fn hand(daemon: &mut Daemon, (at, ip6): (Place, bool), id: u32, part: Part) {
     daemon.send("pg0", &bytes).expect("it is up");
 }
 
-/// How many packets a family's node has dropped for a reason.
-fn drops(daemon: &Daemon, (at, ip6): (Place, bool), reason: &str) -> u64 {
-    let node = match (at, ip6) {
+/// A family's node at a place.
+fn node((at, ip6): (Place, bool)) -> &'static str {
+    match (at, ip6) {
         (Place::Local, false) => "ip4-reassembly",
         (Place::Local, true) => "ip6-reassembly",
         (Place::Received, false) => "ip4-full-reassembly-feature",
         (Place::Received, true) => "ip6-full-reassembly-feature",
-    };
+    }
+}
+
+/// Packets that a family's node has dropped for a reason.
+fn drops(daemon: &Daemon, of: (Place, bool), reason: &str) -> u64 {
+    let node = node(of);
     daemon.drops().into_iter().filter(|((at, why), _)| *at == node && *why == reason).map(|(_, count)| count).sum()
+}
+
+/// The number that VPP's clients find below a name of theirs.
+fn known(daemon: &Daemon, node: &str, name: &str) -> u64 {
+    let (segment, mut found) = (daemon.control().room::<Dataplane>().statistics().clone(), 0);
+    let name = format!("/err/{node}/{name}");
+    segment.read(|of, reading| {
+        if let Reading::Symlink { sum, .. } = reading
+            && of == name
+        {
+            found = sum;
+        }
+    });
+    found
 }
 
 const ALL: [(Place, bool); 4] =
@@ -94,9 +115,39 @@ fn a_packet_has_64_parts_at_most() {
         let mut daemon = router(of.0);
         (0..65).for_each(|part| send(&mut daemon, of, 7, part * 2 + 2, 1));
         assert_eq!(drops(&daemon, of, "too-many-fragments"), 1, "{of:?}");
-        // It is given up: nothing of it is taken any more.
-        send(&mut daemon, of, 7, 3, 1);
-        assert_eq!(drops(&daemon, of, "overlapping-fragments"), 1, "{of:?}");
+        // It is given up: nothing of it is taken any more, for the same reason.
+        send(&mut daemon, of, 7, 65 * 2 + 2, 1);
+        assert_eq!(drops(&daemon, of, "too-many-fragments"), 2, "{of:?}");
+        // So it is where parts overlapped first.
+        send(&mut daemon, of, 8, 2, 2);
+        send(&mut daemon, of, 8, 3, 2);
+        (0..65).for_each(|part| send(&mut daemon, of, 8, part * 2 + 8, 1));
+        let counted = ["too-many-fragments", "overlapping-fragments"].map(|reason| drops(&daemon, of, reason));
+        assert_eq!(counted, [2, 66], "{of:?}");
+        // VPP's clients look for the number of packets, which is none of dropped parts.
+        assert_eq!(known(&daemon, node(of), "reass_fragment_chain_too_long"), 1, "{of:?}");
+        quiver_statistics::refresh(daemon.control());
+        let metrics = quiver_statistics::metrics::metrics(&quiver_statistics::segment(daemon.control()));
+        let dropped = metrics.into_iter().find(|metric| metric.name == "drops");
+        let dropped: u64 = dropped.iter().flat_map(|metric| &metric.points).map(|point| point.value).sum();
+        assert_eq!(dropped, 2 + 66, "{of:?}");
+    }
+}
+
+#[test]
+fn of_shallow_reassembly_vpps_clients_know_packets_too() {
+    for family in ["ip4", "ip6"] {
+        let mut daemon = router(Place::Received);
+        daemon.configure("set interface reassembly pg0 off\nset interface sv-reassembly pg0 on");
+        daemon.configure(&format!("set {family}-sv-reassembly fragments 2"));
+        // Two wait for the first one, of either packet; two and one find no room.
+        for (id, parts) in [(7, 4), (8, 3)] {
+            (0..parts).for_each(|part| send(&mut daemon, (Place::Received, family == "ip6"), id, part * 2 + 2, 1));
+        }
+        let node = format!("{family}-sv-reassembly-feature");
+        let dropped = daemon.drops().into_iter().filter(|((at, why), _)| *at == node && *why == "too-many-fragments");
+        assert_eq!(dropped.map(|(_, count)| count).sum::<u64>(), 3, "{family}");
+        assert_eq!(known(&daemon, &node, "reass_fragment_chain_too_long"), 2, "{family}");
     }
 }
 

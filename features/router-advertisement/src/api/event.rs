@@ -1,4 +1,4 @@
-//! What VPP's clients are told of advertisements that are heard.
+//! Events about received advertisements for VPP's clients.
 
 use std::net::Ipv6Addr;
 
@@ -19,7 +19,7 @@ pub(super) struct Ip6RaPrefixInfo {
     pub preferred_time: u32,
 }
 
-/// What a router says of itself; the flags as it sends them.
+/// Reports a received router advertisement: its router, lifetimes, flags and prefixes.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(event)]
 pub(super) struct Ip6RaEvent {

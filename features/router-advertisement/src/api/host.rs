@@ -16,8 +16,8 @@ use crate::autoconfiguration::AddressAutoconfiguration;
 use crate::routers::{Pace, Routers};
 use crate::solicit;
 
-/// Ask for routers on a link, or stop it: again after `irt` seconds, and then after times that double up to `mrt`, `mrc` times
-/// or for `mrd` seconds. Zeros are no limits.
+/// Starts or stops router solicitations. The interval grows from `irt` to `mrt` seconds; `mrc` limits their number
+/// and `mrd` their duration. 0 is unlimited.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct Ip6ndSendRouterSolicitation {
@@ -29,7 +29,7 @@ pub(super) struct Ip6ndSendRouterSolicitation {
     pub stop: bool,
 }
 
-/// Tell me of router advertisements, or stop it.
+/// Subscribes to or unsubscribes from received router advertisements.
 #[derive(Message, Clone, Debug)]
 #[message(request, events(Ip6RaEvent))]
 pub(super) struct WantIp6RaEvents {
@@ -37,7 +37,7 @@ pub(super) struct WantIp6RaEvents {
     pub pid: u32,
 }
 
-/// Let an interface make itself addresses of the prefixes that routers advertise, and use them as default routers; or not.
+/// Enables or disables stateless address autoconfiguration on an interface, with or without default routes.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "ip6_nd_address_autoconfig")]
 pub(super) struct Ip6NdAddressAutoconfig {

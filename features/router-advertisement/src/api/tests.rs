@@ -69,7 +69,7 @@ fn dump(caller: &mut Caller, sw_if_index: InterfaceIndex) -> Vec<SwInterfaceIp6n
     caller.dump(&SwInterfaceIp6ndRaDump { sw_if_index })
 }
 
-/// What is sent until so much time has passed, as text.
+/// Packets sent within this many seconds, as text.
 fn sent(daemon: &mut Daemon, seconds: u64) -> Vec<String> {
     daemon.advance(Duration::from_secs(seconds)).expect("it settles");
     daemon.sent().into_iter().map(|(_, bytes)| Packet::dissect(&bytes).to_string()).collect()

@@ -15,7 +15,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.waiting(pcap_trace_off);
 }
 
-/// Write copies of packets to a file in /tmp: those of an interface, or, where its number is 0, of all.
+/// Starts a pcap trace into a file in the capture folder: of one interface, or of all if the index is 0.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct PcapTraceOn {
@@ -34,7 +34,7 @@ pub(super) struct PcapTraceOn {
     pub filename: Text<64>,
 }
 
-/// End that.
+/// Stops the pcap trace and closes its file.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct PcapTraceOff;
@@ -42,7 +42,8 @@ pub(super) struct PcapTraceOff;
 fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal> {
     let file = request.filename.0;
     if file.is_empty() || file.contains('/') || file.contains("..") {
-        let what = format!("filename: '{file}' is no name of a file in /tmp; give one without slashes");
+        let what =
+            format!("filename: '{file}' is no name of a file in the folder of captures; give one without slashes");
         return Err(Refusal::new(Retval::ILLEGAL_NAME, what));
     }
     let interface = match request.sw_if_index {
@@ -82,7 +83,7 @@ impl From<CaptureError> for Refusal {
             CaptureError::Running(..) => Retval::INVALID_VALUE,
             CaptureError::Nothing | CaptureError::NotRunning(_) => Retval::VALUE_EXIST,
             CaptureError::Reason(_) => Retval::NO_SUCH_ENTRY,
-            CaptureError::File { .. } => Retval::SYSCALL_ERROR_1,
+            CaptureError::File(_) => Retval::SYSCALL_ERROR_1,
         };
         Refusal::new(retval, error.to_string())
     }

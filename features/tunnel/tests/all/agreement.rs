@@ -1,6 +1,6 @@
-//! Random frames go into tunnels as plain code says: their bytes unchanged, the source port from their flow, the ECN field from their
-//! IP header; alone and many at once, by one tunnel and by several. What comes out of the same tunnels is what went in, or nothing where
-//! the datagram was changed on the way so that no tunnel takes it.
+//! Random frames are encapsulated as plain code says: their bytes unchanged, the source port from their flow, the ECN
+//! field from their IP header; alone and many at once, by one tunnel and by several. Decapsulation returns the same
+//! frames, or none if a change on the way makes the datagram invalid.
 
 use fastrand::Rng;
 use quiver_ip::Family;

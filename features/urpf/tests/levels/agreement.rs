@@ -1,4 +1,4 @@
-//! Packets whose senders are checked have the same fate on every instruction set.
+//! Checked packets have the same fate on every instruction set.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +40,8 @@ const CONFIGURATION: &str = "
     ip route add fd20:3::/32 table TABLE via drop
 ";
 
-/// Senders whose own routes lead elsewhere than those of their networks; and so many more that hosts are what a lookup of IPv6 asks
-/// for first.
+/// Senders whose own routes lead elsewhere than those of their networks; and so many more that IPv6 lookups read hosts
+/// first.
 const HOSTS: &str = "
     ip route add count 4 fd20::1/128 table TABLE via 2001:db8:1::2 pg1
     ip route add count 1100 fd20:1::1/128 table TABLE via 2001:db8::2 pg0
@@ -60,7 +60,7 @@ fn packet(r: &mut Rng, ip6: bool) -> Vec<u8> {
     text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
 }
 
-/// What is sent, in the order of each flow, and what is counted.
+/// Packets sent, in the order of each flow, and drop counts.
 type Outcome = (BTreeMap<Vec<u8>, Vec<Vec<u8>>>, BTreeMap<(&'static str, &'static str), u64>);
 
 fn run(level: Level, (mode, ip6, table, hosts): (&str, bool, u32, &str)) -> Outcome {

@@ -1,7 +1,7 @@
 //! The messages, as a client sends them to a daemon with packet generators pg0 and pg1, numbers 1 and 2.
 
 use quiver_compat::Caller;
-use quiver_compat::types::NONE;
+use quiver_compat::types::{AddressWithPrefix, NONE, Prefix};
 use quiver_testkit::daemon::Daemon;
 
 use super::*;
@@ -112,4 +112,70 @@ fn tags_are_rewritten_as_a_client_says() {
     // The whole interface's frames are not known to have tags.
     let whole = L2InterfaceVlanTagRewrite { sw_if_index: InterfaceIndex(1), ..rewrite(3, 0) };
     assert_eq!(caller.request(&whole).err(), Some(Retval::INVALID_VALUE));
+}
+
+/// Give an interface an address. As the room of IP answers.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct SwInterfaceAddDelAddress {
+    sw_if_index: InterfaceIndex,
+    is_add: bool,
+    del_all: bool,
+    prefix: AddressWithPrefix,
+}
+
+/// Let an interface use the addresses of another one. As the room of IP answers.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct SwInterfaceSetUnnumbered {
+    sw_if_index: InterfaceIndex,
+    unnumbered_sw_if_index: InterfaceIndex,
+    is_add: bool,
+}
+
+fn prefix(text: &str) -> AddressWithPrefix {
+    let (address, len) = text.split_once('/').expect("both");
+    let address: std::net::IpAddr = address.parse().expect("an address");
+    AddressWithPrefix(Prefix { address: address.into(), len: len.parse().expect("a length") })
+}
+
+#[test]
+fn what_does_not_name_its_tags_gets_no_address_from_anybody() {
+    let (mut daemon, mut caller) = house();
+    let any = SubIfFlags::OUTER_VLAN_ID_ANY;
+    for flags in [
+        SubIfFlags::ONE_TAG | any,
+        SubIfFlags::TWO_TAGS | SubIfFlags::INNER_VLAN_ID_ANY,
+        SubIfFlags::TWO_TAGS | any | SubIfFlags::EXACT_MATCH,
+        SubIfFlags::DEFAULT,
+    ] {
+        let sw_if_index = caller.request(&subif(flags, 60, 61)).expect("new").sw_if_index;
+        for text in ["10.0.0.1/24", "2001:db8::1/64", "fe80::1/64"] {
+            let prefix = prefix(text);
+            let request = SwInterfaceAddDelAddress { sw_if_index, is_add: true, del_all: false, prefix };
+            assert_eq!(caller.request(&request).err(), Some(Retval::INVALID_VALUE), "{flags:?} {text}");
+        }
+        let (lender, unnumbered_sw_if_index) = (InterfaceIndex(2), sw_if_index);
+        let request = SwInterfaceSetUnnumbered { sw_if_index: lender, unnumbered_sw_if_index, is_add: true };
+        assert_eq!(caller.request(&request).err(), Some(Retval::INVALID_VALUE), "{flags:?}");
+        let saved = daemon.control().save();
+        for (section, object) in [
+            ("interface-addresses", "{interface: pg0.20, address: 10.0.0.1/24}"),
+            ("interface-ip6-addresses", "{interface: pg0.20, address: 2001:db8::1/64}"),
+            ("ip6-interfaces", "{interface: pg0.20}"),
+            ("unnumbered-interfaces", "{interface: pg0.20, lender: pg1}"),
+        ] {
+            let refused = daemon.apply("f", &format!("{}\n{section}: [{object}]\n", saved.text)).unwrap_err();
+            let told = refused.to_string();
+            assert!(told.contains("pg0.20 does not name the VLAN tags"), "{flags:?}: {told}");
+            assert!(told.contains(section) && told.contains("use a sub-interface that names them"), "{told}");
+        }
+        assert_eq!(daemon.control().save(), saved, "nothing of it is left");
+        caller.request(&DeleteSubif { sw_if_index }).expect("there");
+    }
+    // Frames without a tag need none.
+    let sw_if_index = caller.request(&subif(SubIfFlags::NO_TAGS, 0, 0)).expect("new").sw_if_index;
+    let prefix = prefix("10.0.0.1/24");
+    let request = SwInterfaceAddDelAddress { sw_if_index, is_add: true, del_all: false, prefix };
+    caller.request(&request).expect("it sends them without a tag");
 }

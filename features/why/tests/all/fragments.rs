@@ -1,4 +1,4 @@
-//! What `why` says of packets in fragments, whose ports only a worker knows, is what becomes of them.
+//! What `why` says of packets in fragments is what becomes of them: of those whose ports only a worker knows, and of those that we make.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -125,5 +125,41 @@ fn the_worker_that_has_the_parts_is_asked_whichever_receives_them() {
             let lost = format!("dropped by acl-input-ip{}: denied", if ip6 { 6 } else { 4 });
             assert_eq!(end, [if is_lost { lost } else { "sent by pg2".to_owned() }]);
         }
+    }
+}
+
+/// Packets that are cut on the way out: one that lies in one buffer, and one that takes two.
+const CUT: [(usize, usize); 2] = [(1014, 2), (3372, 6)];
+
+#[test]
+fn each_fragment_that_we_make_is_followed() {
+    let mut daemon = router(1, &["set interface mtu packet 600 pg2"]);
+    for (payload, fragments) in CUT {
+        let whole = frame(&format!("ip4 10.0.0.2 > 10.2.0.2 ttl 64 / udp 1 > 54 / payload {payload}"));
+        let said = compare(&mut daemon, "pg0", &whole, "the whole packet");
+        assert_eq!(said.summary(), format!("sent by pg2 ({fragments} packets)"), "{}", said.table().to_text());
+        assert_eq!(daemon.sent().len(), fragments);
+    }
+}
+
+#[test]
+fn rules_on_the_way_out_meet_fragments_as_they_meet_the_packet() {
+    let lists = "
+        set interface mtu packet 600 pg2
+        set acl-plugin acl permit proto 17 dport 53, deny
+        set acl-plugin acl deny proto 17 dport 54, permit";
+    let mut daemon = router(1, &[lists]);
+    for (list, port, rule, is_sent) in [(0, 53, 0, true), (0, 54, 1, false), (1, 53, 1, true), (1, 54, 0, false)] {
+        daemon.configure(&format!("set acl-plugin interface pg2 output acl {list}"));
+        for (payload, fragments) in CUT {
+            let whole = frame(&format!("ip4 10.0.0.2 > 10.2.0.2 ttl 64 / udp 1 > {port} / payload {payload}"));
+            let said = compare(&mut daemon, "pg0", &whole, "the whole packet");
+            let end = if is_sent { "sent by pg2" } else { "dropped by acl-output-ip4: denied" };
+            assert_eq!(said.summary(), format!("{end} ({fragments} packets)"), "{}", said.table().to_text());
+            let decided = said.0.iter().filter(|step| step.node == "acl-output-ip4").map(|step| step.because());
+            assert_eq!(decided.collect::<Vec<_>>(), vec![format!("acls {list}, rules[{rule}]"); fragments]);
+            assert_eq!(daemon.sent().len(), if is_sent { fragments } else { 0 });
+        }
+        daemon.configure(&format!("set acl-plugin interface pg2 output acl {list} del"));
     }
 }

@@ -190,10 +190,12 @@ fn losses_are_told_with_what_decided() {
         let done = control.commands().run(&control, "drops --follow", &output).await;
         panic!("it goes on until nobody listens: {done:?}");
     });
-    let heard = told.clone();
+    let texts = std::rc::Rc::new(std::cell::RefCell::new(Vec::<String>::new()));
+    let (heard, read) = (told.clone(), texts.clone());
     daemon.control().spawn("reader", async move {
         while let Some(part) = parts.next().await {
             heard.borrow_mut().push(part.json);
+            read.borrow_mut().push(part.text);
         }
     });
     daemon.settle().expect("nothing circles");
@@ -208,6 +210,14 @@ fn losses_are_told_with_what_decided() {
     assert_eq!(line["samples"][0]["decided-by"], "routes 20.1.0.0/16");
     let bytes: String = lost.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(line["samples"][0]["bytes"], bytes.as_str());
+    assert_eq!(line["samples"][0]["packet"], "10.0.0.2:1 > 20.1.0.1:2 udp");
+    // The virtual clock began in 1970, and the packets were sent at its beginning: a second passed until they are told.
+    assert_eq!(line["samples"][0]["time"], "1970-01-01T00:00:00.000Z");
+    let texts = texts.borrow();
+    assert!(
+        texts.iter().any(|text| text.contains("1970-01-01T00:00:00.000Z 10.0.0.2:1 > 20.1.0.1:2 udp")),
+        "{texts:?}"
+    );
 }
 
 /// What `drops` says of what is lost within a second, part by part, and at the end.

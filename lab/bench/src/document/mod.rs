@@ -8,17 +8,18 @@ mod summary;
 use std::path::Path;
 
 use rows::Rows;
+use summary::Extent;
 
 /// A table of the page.
 struct Listing {
     /// Its name in the markers.
     name: &'static str,
     file: &'static str,
-    /// Of rows that agree in these columns the last one counts.
+    /// Columns that identify a row; of rows with equal ones the last counts.
     key: &'static [&'static str],
     /// The columns, and what the page calls them.
     columns: &'static [(&'static str, &'static str)],
-    /// Which rows.
+    /// Which rows; the last ones are chosen among these.
     chosen: fn(&rows::Row) -> bool,
 }
 
@@ -27,7 +28,10 @@ fn is_present(row: &rows::Row) -> bool {
     !row.get("way").starts_with("fused")
 }
 
-const LISTINGS: [Listing; 8] = [
+/// Pages of a machine on which none of 2 MB are reserved.
+const SMALL_PAGES: &str = "4 KB";
+
+const LISTINGS: [Listing; 9] = [
     Listing {
         name: "graph",
         file: "graph.csv",
@@ -46,7 +50,21 @@ const LISTINGS: [Listing; 8] = [
             ("revision", "revision"),
             ("date", "date"),
         ],
-        chosen: |row| row.get("vector") == "256" && is_present(row),
+        chosen: |row| row.get("vector") == "256" && row.get("pages") != SMALL_PAGES && is_present(row),
+    },
+    Listing {
+        name: "small-pages",
+        file: "graph.csv",
+        key: &["path", "way", "vector"],
+        columns: &[
+            ("path", "path"),
+            ("ticks", "ticks"),
+            ("least", "least"),
+            ("level", "instruction set"),
+            ("revision", "revision"),
+            ("date", "date"),
+        ],
+        chosen: |row| row.get("vector") == "256" && row.get("pages") == SMALL_PAGES,
     },
     Listing {
         name: "memif",
@@ -159,8 +177,10 @@ const LISTINGS: [Listing; 8] = [
     },
 ];
 
-/// The name of the README's table.
+/// Name of the summary's markers, in the README and in docs/performance.md.
 const SUMMARY: &str = "summary";
+/// Pages with a summary.
+const SUMMARIES: [(&str, Extent); 2] = [("README.md", Extent::Readme), ("docs/performance.md", Extent::Full)];
 
 /// Writes the pages and their plots, in the workspace at `root`.
 pub fn write(root: &Path) -> Result<(), String> {
@@ -168,15 +188,17 @@ pub fn write(root: &Path) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", page.display());
     let mut text = std::fs::read_to_string(&page).map_err(told)?;
     for listing in &LISTINGS {
-        let rows = Rows::read(&root.join("bench").join(listing.file))?.last_by(listing.key);
+        let rows = Rows::read(&root.join("bench").join(listing.file))?.only(listing.chosen).last_by(listing.key);
         text = between(&text, listing.name, &table(listing, &rows))?;
     }
     std::fs::write(&page, text).map_err(told)?;
-    let page = root.join("README.md");
-    let told = |error: std::io::Error| format!("{}: {error}", page.display());
-    let text = std::fs::read_to_string(&page).map_err(told)?;
-    let text = between(&text, SUMMARY, &summary::table(&root.join("bench"))?)?;
-    std::fs::write(&page, text).map_err(told)?;
+    for (page, extent) in SUMMARIES {
+        let page = root.join(page);
+        let told = |error: std::io::Error| format!("{}: {error}", page.display());
+        let text = std::fs::read_to_string(&page).map_err(told)?;
+        let text = between(&text, SUMMARY, &summary::table(&root.join("bench"), extent)?)?;
+        std::fs::write(&page, text).map_err(told)?;
+    }
     plots::draw(root)
 }
 
@@ -185,7 +207,7 @@ fn table(listing: &Listing, rows: &Rows) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(listing.columns.iter().map(|(_, head)| *head).collect());
     text.push_str(&line(vec!["---"; listing.columns.len()]));
-    for row in rows.iter().filter(|row| (listing.chosen)(row)) {
+    for row in rows.iter() {
         text.push_str(&line(listing.columns.iter().map(|(column, _)| row.get(column)).collect()));
     }
     text
@@ -215,20 +237,24 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_what_was_counted_and_measured_last() {
+    fn summaries_have_what_was_counted_and_measured_last() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let page = std::fs::read_to_string(root.join("README.md")).expect("the page");
-        let expected = between(&page, SUMMARY, &summary::table(&root.join("bench")).expect("rows")).expect("markers");
-        assert!(page == expected, "write it anew: cargo run --release -p quiver-bench -- document");
+        for (name, extent) in SUMMARIES {
+            let page = std::fs::read_to_string(root.join(name)).expect("the page");
+            let table = summary::table(&root.join("bench"), extent).expect("rows");
+            let expected = between(&page, SUMMARY, &table).expect("markers");
+            assert!(page == expected, "{name}: write it anew: cargo run --release -p quiver-bench -- document");
+        }
     }
 
-    /// Nobody typed a figure: each line of the page's tables is a row's. Newer rows may be there.
+    /// Every line of the page's tables comes from a row of a CSV file. The files may hold newer rows.
     #[test]
     fn each_line_of_the_page_is_a_row_that_was_measured() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let page = std::fs::read_to_string(root.join("docs/performance.md")).expect("the page");
         for listing in &LISTINGS {
-            let all = table(listing, &Rows::read(&root.join("bench").join(listing.file)).expect("rows"));
+            let rows = Rows::read(&root.join("bench").join(listing.file)).expect("rows");
+            let all = table(listing, &rows.only(listing.chosen));
             let (_, rest) = page.split_once(&format!("<!-- {}: begin -->\n", listing.name)).expect("its beginning");
             let (lines, _) = rest.split_once(&format!("<!-- {}: end -->\n", listing.name)).expect("its end");
             assert!(lines.lines().count() > 2, "{} has rows", listing.name);

@@ -26,7 +26,7 @@ const COLORS: [RGBColor; 8] = [
 /// A curve: its name, and points in order.
 type Curve = (String, Vec<(f64, f64)>);
 
-/// What is drawn in one picture, all of it measured in one run: figures of different machines or revisions are not joined by a line.
+/// One picture. All of its points come from one run: no line joins figures of different machines or revisions.
 struct Plot {
     curves: Vec<Curve>,
     /// Which run, in words.
@@ -34,7 +34,7 @@ struct Plot {
 }
 
 impl Plot {
-    /// Of the run that has most points, or of the newest of those: one of some paths only is not taken for all.
+    /// Plots the run with the most points, and of several the newest: a run of some paths only does not stand for all.
     fn of(file: &Rows, key: &[&str], curves: impl Fn(&Rows) -> Vec<Curve>) -> Plot {
         let plots = file.runs().into_iter().map(|run| {
             let run = run.last_by(key);
@@ -87,6 +87,7 @@ pub fn draw(root: &Path) -> Result<(), String> {
     let folder = root.join("docs/performance");
     let read = |file: &str| Rows::read(&root.join("bench").join(file));
     let (graph, memif, workers) = (read("graph.csv")?, read("memif.csv")?, read("workers.csv")?);
+    let graph = graph.only(|row| row.get("pages") != super::SMALL_PAGES);
     let [of_graph, of_memif, of_workers] =
         [["path", "way", "vector"], ["placement", "bytes", "way"], ["path", "case", "way"]];
     let full = |row: &Row| row.get("vector") == "256" && super::is_present(row);
@@ -120,7 +121,7 @@ pub fn draw(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Of which table a path is, whatever the number of its entries, and the way.
+/// The table and the way of a row's path, without the number of entries.
 fn kind(row: &Row) -> Option<String> {
     Some(format!("{}, {}", table(row.get("path"))?, row.get("way")))
 }
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(ticks(&many), [1.0, 10.0, 30.0]);
     }
 
-    /// What the picture says, on an axis that has no power of ten but its beginning.
+    /// The text of a picture whose axis has no power of ten except its beginning.
     #[test]
     fn a_picture_of_two_workers_says_one_and_two() {
         let folder = tempfile::tempdir().expect("there is room");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use quiver_kept::cells;
 
-/// What all rows of a run agree in, where a file has it: where they were measured, and when, and what of.
+/// Columns that are equal in all rows of a run: time, revision and machine.
 const RUN: [&str; 5] = ["date", "revision", "cpu", "pages", "level"];
 
 /// A file's rows.
@@ -42,7 +42,13 @@ impl Rows {
         let mut lines = text.lines().map(cells);
         Some(Rows { head: lines.next()?, rows: lines.collect() })
     }
-    /// Of rows that agree in some columns the last, in the order of the first ones.
+    /// The rows for which this is true.
+    pub fn only(self, is_meant: impl Fn(&Row) -> bool) -> Rows {
+        let Rows { head, mut rows } = self;
+        rows.retain(|cells| is_meant(&Row { head: &head, cells }));
+        Rows { head, rows }
+    }
+    /// The last of the rows with equal values in these columns, in the order of the first ones.
     pub fn last_by(self, key: &[&str]) -> Rows {
         let mut rows: Vec<Vec<String>> = vec![];
         for cells in &self.rows {

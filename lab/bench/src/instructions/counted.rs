@@ -1,12 +1,13 @@
-//! What runs under callgrind: each path with warm tables, and one function whose instructions count. For each time that
-//! it runs, callgrind dumps what it has counted, and this program prints a line that says what it was.
+//! The program that runs under callgrind: each path with warm tables, and one function whose instructions count.
+//! Callgrind dumps its counts after each call of that function, and this program prints a line that names the dump.
 
 use std::hint::black_box;
 
 use quiver_engine::{Level, Worker};
 
 use super::callgrind::Count;
-use crate::graph::{self, FILL, WAY};
+use crate::graph::filling::FILL;
+use crate::graph::{self, WAY};
 use crate::{memif, path};
 
 /// Packets received at once: full vectors, and small ones, where what a turn costs by itself counts.
@@ -73,7 +74,7 @@ fn warm_turns(worker: &mut Worker, turns: usize) {
     }
 }
 
-/// What is counted; callgrind finds the function by its name.
+/// The counted function; callgrind finds it by its name.
 #[inline(never)]
 fn counted_turns(worker: &mut Worker, turns: usize) {
     for _ in 0..turns {

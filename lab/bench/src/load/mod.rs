@@ -1,5 +1,4 @@
-//! What a running quiverd costs and adds over load, from idle on: CPU time of its threads, and how much later packets
-//! arrive than without it.
+//! CPU use and added latency of a running quiverd, from idle upward.
 //!
 //! A quiverd in release, with one worker in adaptive mode, routes IPv4 between two memif interfaces. This process has
 //! their other ends: it sends 60-byte packets at exact times by one, takes them from the other, and never sleeps, so that
@@ -10,14 +9,14 @@ pub mod peer;
 mod picture;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use quiver_engine::{Backing, Level};
 
 use crate::machine::Machine;
 use crate::quiverd::{Quiverd, Usage};
-use peer::{Counts, DESTINATION, GATEWAY_MAC, NEXT_HOP_MAC, Peer};
+use peer::{Counts, DESTINATION, GATEWAY_MAC, NEXT_HOP_MAC, Peer, memif};
 
 /// Packets in a second.
 pub const LOADS: [u64; 10] = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000];
@@ -101,11 +100,6 @@ fn row(load: u64, spent: Usage, through: Counts, direct: Counts) -> Row {
     let percent = |spent: Duration| spent.as_secs_f64() / seconds * 100.0;
     let (worker, control) = (percent(spent.worker), percent(spent.others));
     Row { load, seconds, through, direct, worker, control, naps: spent.naps, sleeps: spent.sleeps }
-}
-
-/// The socket of quiverd's memif interfaces, numbers 0 and 1.
-fn memif(folder: &Path) -> PathBuf {
-    folder.join("memif")
 }
 
 /// Routes from the first memif interface to the second one.

@@ -1,7 +1,7 @@
 //! The other end of quiverd's interfaces: it sends at exact times by one, takes from the other, and never sleeps.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -30,7 +30,12 @@ const LENGTH: usize = 60;
 /// Where a packet tells when it was sent: behind the headers of Ethernet, IPv4 and UDP.
 const STAMP: usize = EthernetHeader::LENGTH + 28;
 
-/// What became of the packets of a window.
+/// The socket of quiverd's memif interfaces, numbers 0 and 1.
+pub fn memif(folder: &Path) -> PathBuf {
+    folder.join("memif")
+}
+
+/// Counts of the packets of a window.
 #[derive(Default)]
 pub struct Counts {
     pub sent: u64,
@@ -60,7 +65,7 @@ pub struct Peer {
 impl Peer {
     /// At the other ends of a quiverd's two interfaces.
     pub fn through(quiverd: &Quiverd) -> Result<Peer, String> {
-        let socket = super::memif(quiverd.folder());
+        let socket = memif(quiverd.folder());
         Peer::connect(Settings::slave(address(&socket)?, 0), Settings::slave(address(&socket)?, 1))
     }
     /// With both ends joined.

@@ -16,7 +16,7 @@ const FONT: &str = "sans-serif";
 /// A curve: its name, its colour, and its value at a row.
 type Curve = (&'static str, RGBColor, fn(&Row) -> f64);
 
-/// What is drawn in one frame: its title, the goal, and the curves.
+/// A frame of the picture: its title, the goal, and the curves.
 type Panel<'p> = (&'static str, f64, &'p [Curve]);
 
 const CPU: Panel = (

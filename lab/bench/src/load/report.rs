@@ -55,7 +55,7 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
     )
 }
 
-/// What we want, and what there is.
+/// Compares each figure with its goal.
 pub fn verdicts(rows: &[Row]) -> String {
     let verdict = |what: &str, is: Option<f64>, goal: f64, unit: &str| match is {
         Some(is) => {

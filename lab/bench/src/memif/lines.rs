@@ -1,5 +1,5 @@
-//! What a line of the caches costs that one core writes and another reads. Whatever carries packets between two processes
-//! by copies reads one such line for each packet and writes another, so it costs no less than both.
+//! Cost of a cache line that one core writes and another one reads. Carrying a packet between two processes by copying
+//! reads one such line and writes another, so it costs at least both.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering, fence};

@@ -8,7 +8,9 @@
 
 mod lines;
 mod peer;
+mod pin;
 mod report;
+mod role;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -20,7 +22,6 @@ use quiver_engine::{Backing, Dataplane, Level};
 use quiver_memif_protocol::region::LINE;
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
 use crate::command::command;
@@ -29,29 +30,8 @@ use crate::machine::Machine;
 use clap::ValueEnum;
 pub use peer::run as run_peer;
 use peer::{Peer, socket_of};
-
-/// What the daemon's interfaces are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Role {
-    /// Masters: packets are copied, to and from memory of the peers.
-    Master,
-    /// Slaves: packets are copied, to and from memory of the daemon.
-    Slave,
-    /// Slaves that let their peers use the daemon's packet buffers.
-    Shared,
-}
-impl Role {
-    const ALL: [Role; 3] = [Role::Master, Role::Slave, Role::Shared];
-
-    /// What rows call a placement of daemon and peers. Rows without a word for the role are of masters.
-    fn placement(self, between: &str) -> String {
-        match self {
-            Role::Master => between.to_owned(),
-            Role::Slave => format!("{between}; slaves"),
-            Role::Shared => format!("{between}; slaves without copies"),
-        }
-    }
-}
+pub use pin::pin;
+pub use role::Role;
 
 /// Bytes of the packets.
 const SIZES: [usize; 8] = [64, 128, 256, 512, 1024, 1518, 4096, 9000];
@@ -268,13 +248,6 @@ fn between_processes(placement: String, level: Level, role: Role, bytes: usize) 
         return Err("nothing was forwarded".into());
     }
     Ok(row(placement, bytes, WAY.into(), windows, Some((before, round_trip()))))
-}
-
-/// Keeps this thread on a core; where that is not allowed, the figures say so by their spread.
-pub fn pin(core: usize) {
-    let mut cores = CpuSet::new();
-    cores.set(core);
-    let _ = sched_setaffinity(None, &cores);
 }
 
 /// Ticks that a word takes from one core to the other and back: the median of many.

@@ -1,4 +1,4 @@
-//! What sends and receives at the other end: slaves or masters without an engine.
+//! The peers that send and receive: memif slaves or masters without an engine.
 
 use quiver_memif_protocol::message::Init;
 use quiver_memif_protocol::receiver::packets;
@@ -8,7 +8,8 @@ use quiver_memif_protocol::{
     Transmitter,
 };
 
-use super::{Role, pin};
+use super::pin::pin;
+use super::role::Role;
 
 /// Descriptors in a ring, as a power of two: room for a filling of the longest packets.
 const LOG2_RING: u8 = 11;
@@ -19,7 +20,7 @@ pub struct Peer {
     ends: Option<(Receiver, Transmitter)>,
 }
 enum Control {
-    /// A master to which nobody has connected yet.
+    /// A master without a slave.
     Listens(Listener),
     Connected(Handshake),
 }
@@ -120,7 +121,7 @@ impl Peer {
     }
 }
 
-/// A master takes everybody.
+/// A master admits every slave.
 fn admit(_: &Init) -> Result<Terms, Refusal> {
     Ok(Terms { mode: Mode::Ethernet, secret: Secret::NONE, interface: "peer".into() })
 }

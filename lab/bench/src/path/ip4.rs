@@ -1,4 +1,4 @@
-//! What routers of IPv4 do beside looking up one address: each with eight routes or so, so that it stands beside `ip4, 8 routes`.
+//! IPv4 router features: each with about eight routes, to compare with `ip4, 8 routes`.
 
 use std::net::Ipv4Addr;
 
@@ -53,7 +53,7 @@ pub(super) fn all() -> Vec<Path> {
     ]
 }
 
-/// A router that asks whether there is a way back to the sender, who is behind one of eight routes.
+/// A router with a reverse-path check of the sender, which is behind one of eight routes.
 fn checked(mode: &str) -> Vec<String> {
     let mut commands = router("", 8, 16);
     commands.extend(lines([

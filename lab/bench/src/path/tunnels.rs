@@ -68,7 +68,7 @@ fn ends(interface: &str) -> Vec<String> {
     ]
 }
 
-/// From pg0 into a tunnel, whose other end is behind pg1.
+/// Commands that route from pg0 into a tunnel, whose other end is behind pg1.
 fn into(tunnel: &str) -> Vec<String> {
     [ends("pg1"), connected(tunnel, "pg0")].concat()
 }
@@ -117,7 +117,8 @@ fn in_geneve(packet: &mut [u8]) {
     datagram(GeneveHeader::PORT.0, header.as_bytes(), packet);
 }
 
-/// From the other end to us, with a tunnel's header and a frame behind UDP's. It has no checksum, as tunnels over IPv4 send it.
+/// Makes a datagram from the other end to us, with a tunnel's header and a frame behind the UDP header. It has no
+/// checksum, as tunnels over IPv4 send it.
 fn datagram(port: u16, own: &[u8], packet: &mut [u8]) {
     packet[ETHERNET + 12..ETHERNET + 16].copy_from_slice(&[10, 1, 0, 2]);
     send_to(packet, Ipv4Addr::new(10, 1, 0, 1));

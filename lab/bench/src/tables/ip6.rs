@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use quiver_engine::Domain;
-use quiver_table::{Lpm6Config, Lpm6View, Lpm6Writer};
+use quiver_table::{Lpm6View, Lpm6Writer, LpmConfig};
 
 use super::{Row, median};
 use crate::graph::cpu;
@@ -29,7 +29,7 @@ pub fn come_and_go() -> Result<Vec<Row>, String> {
         let probes: Vec<u128> = (0..PROBES).map(|n| shape::inside6(shape, n, 2 * MILLION)).collect();
         for _ in 0..RUNS {
             let domain = Domain::new();
-            let mut table = Lpm6Writer::new(&domain, Lpm6Config::large()).map_err(|error| error.to_string())?;
+            let mut table = Lpm6Writer::new(&domain, LpmConfig::large()).map_err(|error| error.to_string())?;
             let start = cpu();
             insert(&mut table, shape, 0..MILLION)?;
             came.push((cpu() - start) as f64 / 1e9);

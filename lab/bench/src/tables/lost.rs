@@ -32,9 +32,9 @@ fn prefix6((bits, length): (u128, u8)) -> Result<Prefix<V6>, String> {
 /// How routes name their two next hops.
 #[derive(Clone, Copy)]
 enum Via {
-    /// As neighbours on a link each.
+    /// Next hops that are neighbors on a link each.
     Neighbours,
-    /// As addresses further away, each with a route of its own, as BGP does.
+    /// Next hops further away, each with a route of its own, as BGP has them.
     Addresses,
 }
 

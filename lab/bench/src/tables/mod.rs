@@ -15,9 +15,9 @@ use crate::report::append_lines;
 
 /// A figure.
 pub struct Row {
-    /// What was done.
+    /// The operation, such as inserting.
     pub what: &'static str,
-    /// To what.
+    /// The object of the operation.
     pub to: String,
     pub value: f64,
     pub unit: &'static str,
@@ -57,7 +57,7 @@ pub fn run(csv: Option<&Path>, only: &str) -> Result<(), String> {
     csv.map_or(Ok(()), |path| append_lines(path, "date,revision,what,of,value,unit,cpu", rows.iter().map(line)))
 }
 
-/// As many digits as mean something.
+/// Formats a value with its significant digits.
 fn text(value: f64) -> String {
     match value.abs() {
         value if value >= 100.0 => format!("{value:.0}"),

@@ -2,6 +2,7 @@
 //! another, and software RSS. Rings of packets in memory at both ends, as of `bench graph`; each worker has a thread on a core
 //! of its own, and all turns are timed in CPU time of that thread.
 
+mod case;
 mod report;
 mod run;
 
@@ -11,23 +12,11 @@ use quiver_engine::{Backing, Level};
 
 use crate::machine::Machine;
 use crate::memif::round_trip;
+use case::{Case, Configure};
 use run::Bench;
 
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
-
-/// Commands that configure the path from a receiving interface to pg1.
-type Configure = fn(&str) -> Vec<String>;
-
-/// What is measured.
-struct Case {
-    name: &'static str,
-    workers: usize,
-    /// The interfaces that receive, that of each worker with packets of its own.
-    receive: &'static [&'static str],
-    /// Workers that the packets of pg0 are handed to, as the command has them.
-    handoff: Option<&'static str>,
-}
 
 const CASES: [Case; 4] = [
     Case { name: "one queue", workers: 1, receive: &["pg0"], handoff: None },

@@ -11,7 +11,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
 use quiver_wire::MacAddress;
 
-use super::{Case, Configure};
+use super::case::{Case, Configure};
 use crate::command::command;
 use crate::graph::{cpu, reading};
 use crate::memif::pin;
@@ -30,7 +30,7 @@ const FLOWS: u64 = 256;
 /// Longer than any window takes, however busy the machine is.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// What a window has shown.
+/// Result of a window.
 pub struct Window {
     /// Ticks of each worker for each packet that it received.
     pub ticks: Vec<f64>,
@@ -42,12 +42,12 @@ pub struct Window {
 pub struct Bench {
     daemon: Daemon,
     pub backing: Backing,
-    /// What each worker receives by, if it has a queue.
+    /// The receive queue of each worker, if it has one, with the bytes of its packet.
     queues: Vec<Option<(QueueId, Vec<u8>)>>,
     sends: u32,
 }
 
-/// What the workers of a window know of each other.
+/// State that the workers of a window share.
 struct Shared {
     /// Packets that came out, of each worker that fills.
     out: Vec<AtomicU64>,
@@ -143,8 +143,9 @@ fn packet(to: [u8; 6]) -> Vec<u8> {
         .to_bytes()
 }
 
-/// One worker's window: the packets that it received, and the nanoseconds of its turns with packets. Whoever has a queue
-/// fills it as long as not too many of its packets are under way; what others hand over is received until all have come out.
+/// One worker's window: the packets that it received, and the nanoseconds of its turns with packets. A worker with a
+/// queue fills it while few enough of its packets are under way; packets from other workers are received until all have
+/// come out.
 fn work(
     number: usize,
     worker: &mut Worker,

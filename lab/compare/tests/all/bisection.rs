@@ -48,7 +48,7 @@ struct Scripted {
     measured_max: usize,
     /// Whether the user ends it.
     is_to_stop: bool,
-    /// What is left of the machine's speed after each measurement.
+    /// Factor by which the machine's speed changes with each measurement.
     cooling: f64,
 }
 

@@ -10,7 +10,7 @@ use quiver_verdict::compare::{Confidence, Side};
 use quiver_verdict::gate::{Better, Gate, Verdict};
 use serde_json::{Value, json};
 
-/// One percent matters.
+/// A plan in which one percent matters.
 const PLAN: Plan =
     Plan { pairs: 20, gate: Gate { better: Better::Higher, smallest: 0.01 }, confidence: Confidence::HIGH, seed: 1 };
 
@@ -124,7 +124,7 @@ fn what_the_generator_is_counted_for_is_no_measure() {
     assert_eq!(measures, ["MRR, pps", "carried, pps"]);
 }
 
-/// As many documents of both sides, in turns or one side behind the other.
+/// Equally many documents of both sides, in turns or one side after the other.
 fn recorded(slower: f64, in_turns: bool) -> (Vec<Document>, Vec<Document>) {
     let mut simulated = Simulated::new(1, slower);
     let (mut parent, mut current) = (Vec::new(), Vec::new());

@@ -23,11 +23,11 @@ use crate::process::Progress;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage};
 use plan::Plan;
 
-/// What errors call it.
+/// Name of the device in errors.
 const LINUX: &str = "linux";
-/// What `ip` says of a kind of link that the kernel does not have.
+/// Error text of `ip` for a kind of link that the kernel does not support.
 const NO_KIND: &str = "Unknown device type";
-/// What its ports are asked by.
+/// Command that lists the ports with their counters.
 const LINKS: &str = "ip -json -statistics link show";
 /// The side that routes lead to that are added.
 const UPLINK: usize = 1;
@@ -68,7 +68,7 @@ impl Linux {
     }
 }
 
-/// What `ip` says of its ports, with their counters.
+/// The ports in the answer of `ip`, with their counters.
 fn links(ports: &[String; 2], answer: &str) -> Result<[Value; 2], Error> {
     let foreign = || foreign(LINKS, "its ports", answer);
     let links: Vec<Value> = serde_json::from_str(answer).map_err(|_| foreign())?;

@@ -1,4 +1,4 @@
-//! What the kernel is told: steps of `keeper.sh`, and routes.
+//! The plan for the kernel: steps of `keeper.sh`, and routes.
 
 use std::fmt::Write as _;
 
@@ -25,12 +25,12 @@ pub struct Plan {
 /// A line of the plan.
 struct Step {
     does: String,
-    /// By which command, unless it knows by itself.
+    /// Command that undoes the step; none if the step's function undoes itself.
     undone: Option<String>,
 }
 
 impl Plan {
-    /// Of a case between two ports.
+    /// The plan of a case between two ports.
     pub fn of(job: &Job<'_>, ports: &[String; 2], traffic: &Traffic) -> Plan {
         let mut plan = Plan { steps: Vec::new(), parts: ports.clone(), table: String::new() };
         plan.does("renew_sys".to_owned());
@@ -136,7 +136,7 @@ impl Plan {
         lines
     }
 
-    /// For who reads it.
+    /// The plan in words, for documents.
     pub fn told(&self) -> String {
         self.steps.iter().fold(String::new(), |told, step| told + &step.does + "\n")
     }
@@ -154,7 +154,7 @@ impl Plan {
     }
 }
 
-/// What is told of so many routes: the first, and their number.
+/// Summary of a batch of routes for the document: the first route, and their number.
 pub fn told(batch: &str) -> String {
     match batch.lines().next() {
         Some(first) => format!("ip {first}, and {} in all\n", batch.lines().count()),

@@ -1,9 +1,9 @@
-//! What the kernel counts.
+//! Parses the kernel's counters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What `/proc/stat` counts in: Linux tells programs of hundredths of a second, whatever it ticks in.
+/// Unit of `/proc/stat`: USER_HZ, always 1/100 s on Linux.
 const TICK: Duration = Duration::from_millis(10);
 /// The column of softirq time there, behind the name.
 const SOFTIRQ: usize = 6;
@@ -22,7 +22,8 @@ pub fn softirq(stat: &str, cpus: &[usize]) -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-/// What its router threw away, by the kernel's names: of two lines that begin with `Ip:`, the first has names, the second counts.
+/// Drops of the kernel's router by the kernel's names. Of the two lines that begin with `Ip:`, the first has the names,
+/// the second the counts.
 pub fn ip_drops(snmp: &str) -> BTreeMap<String, u64> {
     const DROPS: [&str; 8] = [
         "InHdrErrors",

@@ -1,12 +1,12 @@
-//! What VPP is told, as its users type it.
+//! VPP's configuration, as CLI commands.
 
 use quiver_suite::field::{Buffers, Feature, Function, Pace, Word as _};
 use quiver_suite::{Case, Routes, Side, Traffic};
 
 use crate::{Job, MTU, Port, features, ring_size, routes};
 
-/// So many routes a command adds at most. Its main thread does nothing else meanwhile, and a peer of memif that hears nothing for
-/// seconds gives the connection up.
+/// Largest number of routes in one command. VPP's main thread does nothing else meanwhile, and a memif peer that hears
+/// nothing for seconds gives up the connection.
 const AT_ONCE: u32 = 25_000;
 
 /// One of its two interfaces.
@@ -131,7 +131,7 @@ fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interf
 mod tests {
     use super::*;
 
-    /// What it is told of a case by memif.
+    /// The commands for a case by memif.
     fn told(fields: &str) -> Vec<String> {
         let text = format!("suites:\n  - {{{fields}, device: vpp, driver: memif, frame: 78, search: mrr}}");
         let case = &quiver_suite::read([("test.yaml", text.as_str())]).expect("a suite")[0];

@@ -23,7 +23,7 @@ use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, routes};
 use runtime::{Idle, Work};
 
-/// What errors call it.
+/// Name of the device in errors.
 const VPP: &str = "vpp";
 /// How long it may take to take its memory and to serve its API.
 const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ struct CliInband {
     cmd: String,
 }
 
-/// What it says, whether it was done or not.
+/// The answer of a CLI command, whether it succeeded or not.
 #[derive(Message, Default)]
 #[message(reply)]
 struct CliInbandReply {
@@ -53,21 +53,21 @@ pub struct Vpp {
     version: String,
     configuration: String,
     growth: Growth,
-    /// By which interface routes lead that are added, and to which table they go.
+    /// Interface and table of the routes that are added under load.
     uplink: String,
     table: Option<u32>,
     memifs: usize,
-    /// What empty polls cost.
+    /// Cost of empty polls.
     idle: Idle,
-    /// What was done up to the last look.
+    /// Work done up to the last look.
     work: Work,
     /// Ticks of its clocks in a second.
     clock: f64,
     /// How many threads forward.
     workers: usize,
-    /// What of the clocks of nodes with packets was off the core.
+    /// Off-core part of the clocks of nodes with packets.
     off_core: OffCore,
-    /// What its ports have lost that are packet sockets.
+    /// Losses of those ports that are packet sockets.
     sockets: PacketSockets,
 }
 
@@ -128,7 +128,7 @@ impl Vpp {
         Ok(vpp)
     }
 
-    /// That it has the plugins that the job takes: what it is configured to load and does not find, it says nothing about.
+    /// Checks that VPP has loaded the plugins of the job: it starts without a missing one and says nothing.
     fn check_plugins(&mut self, job: &Job<'_>) -> Result<(), Error> {
         let answer = self.ask("show plugins")?;
         match startup::plugins(job).find(|plugin| !startup::is_loaded(&answer, plugin)) {
@@ -176,7 +176,7 @@ impl Vpp {
         }
     }
 
-    /// What its nodes did since the last look.
+    /// Counters of VPP's nodes since the last look.
     fn nodes(&mut self) -> Result<Vec<runtime::Node>, Error> {
         let mut nodes = runtime::nodes(&self.ask("show runtime")?);
         for name in runtime::counted(&nodes) {
@@ -201,7 +201,7 @@ impl Device for Vpp {
         &self.configuration
     }
 
-    /// Watches it without packets afterwards, so that it is known what polling in vain costs.
+    /// Waits for the links, and then watches VPP without packets, to learn the cost of empty polls.
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
         let mut wait = self.process.wait(within);
         loop {

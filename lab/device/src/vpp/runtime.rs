@@ -1,4 +1,4 @@
-//! What VPP's nodes did, by `show runtime` and `show node verbose`, and what of that was work.
+//! Counters of VPP's nodes, from `show runtime` and `show node verbose`, and the part of them that was work.
 //!
 //! `show runtime` tells clocks by three digits; asking for it stops the workers for a moment, so that all that they counted
 //! is gathered. `show node verbose` then tells what was gathered of a node to the last clock. The statistics segment has the same
@@ -16,7 +16,7 @@ const NEXT: &str = "ethernet-input";
 /// Ports that an input node polls in one call.
 const PORTS: f64 = 2.0;
 
-/// What a node did on a thread.
+/// Counters of a node on one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     thread: String,
@@ -66,7 +66,7 @@ fn node((number, thread): &(usize, String), words: &[&str]) -> Option<Node> {
     })
 }
 
-/// The names of those whose clocks matter, and that can be asked for by name.
+/// Names of the nodes whose clocks matter, and that `show node` knows.
 pub fn counted(nodes: &[Node]) -> Vec<String> {
     let counted = nodes.iter().filter(|node| node.packets > 0 || node.is_input && node.calls > 0.0);
     let names: BTreeSet<_> = counted.map(|node| &node.name).filter(|name| name.len() < NAME_MAX).collect();
@@ -78,8 +78,8 @@ pub fn counted_clocks(nodes: &[Node]) -> f64 {
     nodes.iter().filter(|node| node.packets > 0).map(|node| node.clocks).sum()
 }
 
-/// Takes over what `show node verbose` says of the nodes of a name, thread by thread: calls, clocks, vectors. What it does not
-/// say stays as it is.
+/// Takes over calls, clocks and vectors of the nodes of a name from `show node verbose`, thread by thread. Missing ones
+/// stay as they are.
 pub fn refine(nodes: &mut [Node], name: &str, answer: &str) {
     let table = answer.lines().skip_while(|line| !line.trim_start().starts_with("Thread")).skip(1);
     for line in table {
@@ -91,13 +91,13 @@ pub fn refine(nodes: &mut [Node], name: &str, answer: &str) {
     }
 }
 
-/// What a call in vain costs, by thread and input node.
+/// Clocks of an empty poll, by thread and input node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idle(BTreeMap<(String, String), f64>);
 
 impl Idle {
-    /// From a run without packets, during which workers were off their cores for so many ticks: these are spread over all
-    /// input nodes. Where a node had packets all the same, its calls in vain count as work later.
+    /// Measures it in a run without packets, in which workers were off their cores for `off_core` ticks, spread over
+    /// all input nodes. A node that had packets all the same is left out: its empty polls count as work later.
     pub fn of(nodes: &[Node], off_core: f64) -> Idle {
         let polling: f64 = nodes.iter().filter(|node| node.is_input).map(|node| node.clocks).sum();
         let share = if polling > 0.0 { (1.0 - off_core / polling).max(0.0) } else { 1.0 };
@@ -112,7 +112,7 @@ impl Node {
     }
 }
 
-/// What packets have cost so far.
+/// Cost of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     /// Ticks.
@@ -122,7 +122,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Adds what nodes did since the last time.
+    /// Adds the nodes' work since the last time.
     pub fn add(&mut self, nodes: &[Node], idle: &Idle) {
         for node in nodes.iter().filter(|node| node.packets > 0) {
             self.clocks += node.clocks;

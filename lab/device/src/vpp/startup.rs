@@ -93,7 +93,7 @@ fn file(plugin: &str) -> String {
     format!("{plugin}_plugin.so")
 }
 
-/// What the names of its files in `/dev/shm` begin with: the only ones of it outside of the folder.
+/// Prefix of VPP's files in `/dev/shm`, its only ones outside of the folder.
 pub fn prefix(ground: &Ground) -> String {
     let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
     format!("quiver-lab{}", ground.file("vpp").display().to_string().chars().map(word).collect::<String>())

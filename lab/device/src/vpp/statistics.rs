@@ -1,4 +1,4 @@
-//! What VPP counts: `show interface`, `show node counters`.
+//! Parses VPP's counters: `show interface`, `show node counters`.
 
 use std::collections::BTreeMap;
 

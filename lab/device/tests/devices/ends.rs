@@ -14,7 +14,7 @@ use quiver_wire::{EtherType, EthernetHeader, Header as _, IpProtocol, checksum};
 
 /// Time for whatever is waited for on a busy machine.
 const WITHIN: Duration = Duration::from_secs(60);
-/// What a packet carries in front of its number.
+/// Bytes before a packet's number.
 const MARK: &[u8; 8] = b"quiver/?";
 const IP: usize = 20;
 const IP6: usize = 40;
@@ -23,14 +23,14 @@ const UDP: usize = 8;
 /// Packets of a burst.
 pub const BURST: u32 = 8;
 
-/// Whom a packet says that it is from.
+/// Source address of a packet.
 #[derive(Clone, Copy)]
 pub enum Sender {
-    /// Somebody on the side that it comes from, as the generator has it.
+    /// A host on the side by which it enters.
     Own,
-    /// Somebody on the other side.
+    /// A host on the other side.
     Opposite,
-    /// Somebody to whom no route leads.
+    /// An address without a route.
     Nowhere,
 }
 
@@ -68,7 +68,7 @@ impl Ends {
         Ok(Ends { client, sockets })
     }
 
-    /// What the device is told.
+    /// The ports to give to the device.
     pub fn ports(&self) -> [Port<'static>; 2] {
         [0, 1].map(|id| Port::Memif { socket: self.sockets.clone().into(), id })
     }
@@ -165,7 +165,7 @@ fn frame(case: &Case, sender: Sender, [from, to]: [&Side; 2], length: usize, num
     bytes([next.0, from.station.0], &from.tags, 64, addresses, length, number)
 }
 
-/// What becomes of it: a router gives it a new header and counts down, a switch changes its tags.
+/// The packet as it must come out: a router rewrites the header and decrements the TTL, a switch changes its tags.
 fn expected(case: &Case, sender: Sender, [from, to]: [&Side; 2], length: usize, number: u32) -> Vec<u8> {
     let addresses = [sender.address([from, to], number), destination(to, number).1];
     let (stations, hops_left) = match case.function {

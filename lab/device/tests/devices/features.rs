@@ -1,4 +1,4 @@
-//! That a router has the feature of its case: packets tell, which it drops or passes, and where these go.
+//! A router has the feature of its case: it drops, passes and forwards the right packets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn drops(case: &Case, device: &mut dyn Device, wires: &mut Wires, sender: Sender
     Ok(())
 }
 
-/// What checks of senders have dropped.
+/// Packets dropped by the source check.
 fn refused(device: &mut dyn Device) -> Result<u64, Failed> {
     Ok(device.counters()?.into_iter().filter(|(name, _)| name.contains("urpf")).map(|(_, count)| count).sum())
 }

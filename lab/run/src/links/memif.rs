@@ -44,7 +44,7 @@ impl Links for Memif {
         false
     }
 
-    /// What does not go into a ring is its sender's loss.
+    /// No losses: a packet that does not fit into a ring is its sender's loss.
     fn losses(&self) -> Result<BTreeMap<String, u64>, Error> {
         Ok(BTreeMap::new())
     }

@@ -6,7 +6,6 @@ mod tap;
 mod veth;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use quiver_device::Port;
@@ -15,12 +14,13 @@ use quiver_netns::Namespace;
 use quiver_suite::field::{Device, Driver};
 use quiver_suite::{Case, Lack, Part, Traffic};
 
+use crate::softnet::backlog;
 use crate::{Error, Place};
 
 /// The most bytes of a frame behind its Ethernet header.
 pub const MTU: u16 = 9000;
 
-/// What interfaces of the kernel are called, in all namespaces.
+/// Names of the kernel's interfaces, in all namespaces.
 const ENDS: [&str; 2] = ["port1", "port2"];
 
 /// The generator at interfaces of the kernel.
@@ -30,7 +30,7 @@ fn hosts() -> [Link; 2] {
 
 /// Two links between generator and device.
 pub(crate) trait Links {
-    /// One link whose two ends are the generator's: by it its ceiling is measured.
+    /// A link whose two ends are the generator's, by which its ceiling is measured.
     fn looped(&self) -> ([Link; 2], Option<&Namespace>);
 
     /// The generator's ends of the links to the device's first and second port, and where it lives.
@@ -39,7 +39,7 @@ pub(crate) trait Links {
     /// A device's ends, by its place in the row.
     fn ports(&self, at: usize) -> [Port<'_>; 2];
 
-    /// Who makes them and has to be there first: the device, or else the generator.
+    /// Whether the device makes the links and must be started first; else the generator.
     fn are_made_by_device(&self) -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub(crate) trait Links {
         true
     }
 
-    /// What was lost on the way up to now, by name.
+    /// Losses on the links up to now, by name.
     fn losses(&self) -> Result<BTreeMap<String, u64>, Error> {
         backlog()
     }
@@ -72,29 +72,4 @@ pub(crate) fn links<'run>(case: &Case, place: &'run Place, folder: &Path) -> Res
         (Driver::Tap, _) => Box::new(tap::OfDevice::new(place.world()?)?),
         (Driver::Pg, _) => return Err(Error::Lacking(Lack::Part(Part::OwnPackets).to_string())),
     })
-}
-
-/// What the kernel's cores did with packets that waited for them, a line each.
-pub(crate) const SOFTNET: &str = "/proc/net/softnet_stat";
-
-/// What found no room in the queues in which packets wait for the kernel's cores.
-fn backlog() -> Result<BTreeMap<String, u64>, Error> {
-    let text = fs::read_to_string(SOFTNET)?;
-    Ok(BTreeMap::from([("kernel backlog-full".to_owned(), backlog_drops(&text))]))
-}
-
-/// Packets for which a core's queue had no room, of all cores: the second of hexadecimal columns.
-fn backlog_drops(softnet: &str) -> u64 {
-    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
-    softnet.lines().filter_map(dropped).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drops_of_queues_are_hexadecimal() {
-        assert_eq!(backlog_drops("0000abcd 00000010 00000000\n00000001 00000001 00000000\n"), 17);
-    }
 }

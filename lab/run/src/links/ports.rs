@@ -6,7 +6,7 @@ use quiver_device::Port;
 use quiver_generator::Link;
 use quiver_netns::{Namespace, World, veth};
 
-use super::{ENDS, Links, MTU, backlog_drops, hosts as looped};
+use super::{ENDS, Links, MTU, hosts as looped};
 use crate::Error;
 use crate::hosts::Hosts;
 
@@ -39,6 +39,6 @@ impl Links for Ports<'_> {
     }
 
     fn losses(&self) -> Result<BTreeMap<String, u64>, Error> {
-        Ok(self.hosts.losses(backlog_drops)?.into_iter().collect())
+        Ok(self.hosts.losses()?.into_iter().collect())
     }
 }

@@ -1,5 +1,5 @@
-//! TAP interfaces. Who is measured makes them: the device, or, for the kernel, the generator, whose kernel ends are then the
-//! device's. The generator is at the kernel ends of a device's.
+//! TAP interfaces. The device makes them, and the generator uses their kernel ends. For the kernel's own router and
+//! bridge the generator makes them, and their kernel ends are the device's ports.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use quiver_generator::Link;
 use quiver_netns::{Namespace, World};
 use serde_json::Value;
 
-use super::{ENDS, Links, backlog, hosts};
+use super::{ENDS, Links, hosts};
 use crate::Error;
+use crate::softnet::backlog;
 
 /// A TAP and its kernel end, which is in the same namespace: packets come back by the other one.
 fn looped(alone: &Namespace) -> ([Link; 2], Option<&Namespace>) {
@@ -17,7 +18,7 @@ fn looped(alone: &Namespace) -> ([Link; 2], Option<&Namespace>) {
     ([Link::Tap { namespace: alone.path(), name: name.clone() }, Link::Host { name }], Some(alone))
 }
 
-/// What the kernel sent by these ends found no room in the TAPs' queues.
+/// Packets that the kernel dropped because the TAPs' queues were full.
 fn losses(namespace: &Namespace) -> Result<BTreeMap<String, u64>, Error> {
     let mut losses = backlog()?;
     let answer = namespace.ip("-json -statistics link show")?;

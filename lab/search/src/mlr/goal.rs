@@ -1,4 +1,4 @@
-//! What is searched for, and the easier targets on the way to it.
+//! Goals of the search, and the easier targets on the way to them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::{Error, Seconds};
 /// A goal of a search: the highest load at which the loss is small enough often enough.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Goal {
-    /// What reports call it.
+    /// Name of the goal in reports.
     pub name: String,
     /// A trial is good up to this loss ratio. Within 0 and 1, 1 excluded.
     pub loss_ratio: f64,
@@ -139,7 +139,7 @@ impl Goal {
     }
 }
 
-/// What is enough for now.
+/// An intermediate target of a goal.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Target {
     pub loss_ratio: f64,

@@ -11,8 +11,8 @@ pub type Rung = u64;
 /// A distance of loads in steps. It may exceed the whole grid: expanded ones, and those of early targets, do.
 pub type Width = u64;
 
-/// What part of a goal's width a whole number of steps may be: at least, so that the search is not finer than it has to
-/// be, and at most, so that no rounding of floats makes the interval too wide.
+/// Allowed quotient of a whole number of steps and a goal's width. The lower end keeps the search from being finer than
+/// necessary; the upper end keeps rounding from making the interval too wide.
 const QUALITY: std::ops::RangeInclusive<f64> = 0.99..=0.999_999;
 
 /// More steps than this are not exact as floats.
@@ -78,7 +78,7 @@ impl Grid {
         }
     }
 
-    /// As many steps as a relative width has.
+    /// Number of steps of a relative width.
     pub fn width(&self, relative: f64) -> Width {
         let load = self.min / (1.0 - relative);
         let width = self.floor(load);

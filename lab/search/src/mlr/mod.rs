@@ -26,7 +26,7 @@ use start::Start;
 use crate::search::Ledger;
 use crate::{Bounds, Error, Load, Progress, Search, Seconds, Step, Trial, TrialResult};
 
-/// What to search, and where.
+/// Settings of the search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mlr {
     /// At least one. Earlier ones go first where all else is equal.
@@ -90,7 +90,7 @@ impl Mlr {
     }
 }
 
-/// What was found for a goal.
+/// The result for a goal.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Found {
     /// The goal.
@@ -99,7 +99,7 @@ pub struct Found {
     pub lower: Option<Load>,
     /// The lowest load that is not within the goal. None if the device passes the largest load.
     pub upper: Option<Load>,
-    /// What came through at the lower bound, by the draft's "Conditional Throughput".
+    /// Forwarding rate at the lower bound: the draft's "Conditional Throughput".
     pub throughput: Option<Load>,
 }
 
@@ -131,7 +131,7 @@ struct Asked {
 }
 
 impl MlrSearch {
-    /// What is known of each goal, at any time.
+    /// The bounds of each goal so far. May be called between any two trials.
     pub fn found(&self) -> Vec<Found> {
         let of_goal = |(at, goal): (usize, &Goal)| {
             let id = self.final_target(at);

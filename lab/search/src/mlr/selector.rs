@@ -1,4 +1,4 @@
-//! What a goal wants to know next.
+//! Selects the next load that a goal needs a trial of.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ enum Side {
     Upper,
 }
 
-/// What all selectors see.
+/// State that all selectors share.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub grid: &'a Grid,

@@ -1,4 +1,4 @@
-//! What trials at one load say of a target.
+//! Classifies a load by its trials, as a lower or an upper bound of a target.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub struct Tally {
     losses: Vec<(f64, f64)>,
 }
 
-/// What a load is to a target. It is undecided while there are ways for the missing trials to turn out.
+/// The class of a load for a target. A load is undecided while the missing trials can still change the class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Lower,

@@ -15,11 +15,11 @@ pub const WHOLE: Part = -1.0..1.0;
 /// Points of an axis in one look.
 const POINTS: usize = 15;
 
-/// So many have to be of weight: then their distance is below two standard deviations, which is enough for a sum over a
-/// smooth peak to be its integral.
+/// Number of points that must have weight. Then their distance is below two standard deviations, and the sum over a
+/// smooth peak is close enough to its integral.
 const OF_WEIGHT: usize = 6;
 
-/// So many times what was looked at is looked at beside it, when there seems to be more: peaks move by more than their width.
+/// Factor by which the looked-at interval grows when weight seems to lie outside: peaks move by more than their width.
 const BEYOND: f64 = 6.0;
 
 /// A point is negligible when the likeliest one is so much likelier, as a logarithm: 5 standard deviations.
@@ -28,7 +28,7 @@ const NEGLIGIBLE: f64 = 12.5;
 /// More looks than any needle takes that floats can show.
 const LOOKS_MAX: usize = 100;
 
-/// What a part of the axis weighs, as a logarithm, with mean and variance of the value on it.
+/// Weight of a part of the axis, as a logarithm, with mean and variance of the value on it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Moments {
     pub ln_weight: f64,
@@ -37,7 +37,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of one point.
+    /// The moments of one point.
     pub fn of(ln_weight: f64, value: f64) -> Moments {
         Moments { ln_weight, mean: value, variance: 0.0 }
     }
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// What was found there before is elsewhere now.
+    /// A peak that moved away from its last interval is found.
     #[test]
     fn a_peak_that_has_moved_is_found_again() {
         let at = |x0: f64| move |x: f64, y: f64| -((x - x0) / 1e-4).powi(2) - ((y - x0) / 1e-4).powi(2);

@@ -17,7 +17,7 @@ pub use shape::{Curve, Shape};
 use crate::search::Ledger;
 use crate::{Bounds, Error, Load, Progress, Search, Seconds, Step, Trial, TrialResult};
 
-/// What to search, and for how long.
+/// Settings of the search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plr {
     /// The smallest load to try.

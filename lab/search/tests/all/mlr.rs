@@ -1,4 +1,4 @@
-//! What a caller of MLRsearch relies on, whatever the device does.
+//! Properties of MLRsearch that hold for any device.
 
 use proptest::prelude::*;
 use quiver_search::device::{Behaviour, Device};

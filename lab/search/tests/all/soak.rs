@@ -79,7 +79,7 @@ fn the_truth_is_within_two_deviations() {
     assert!(relative[50] < 0.003, "{}", relative[50]);
 }
 
-/// What a display shows is an interval that narrows, and time that goes by.
+/// The progress is an interval that narrows, and a remaining time that shrinks.
 #[test]
 fn it_may_be_left_at_any_time() {
     let (mut device, mut search) = (Device::drawn(7), short().search().unwrap());

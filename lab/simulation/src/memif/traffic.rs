@@ -1,4 +1,4 @@
-//! What an end does once it is connected: it moves packets, and sleeps.
+//! A connected end: it moves packets, and sleeps.
 
 use std::fmt::Display;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use quiver_memif_protocol::transmitter::Sent;
 use quiver_memif_protocol::{Established, Handshake, Interrupt, Receiver, Transmitter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Ended, Pair, SLAVE, wrong};
+use super::pair::{Ended, Pair, SLAVE, wrong};
 use crate::coroutine::Pause;
 
 /// Bursts that an end sends at most when everything is to come to rest.

@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fastrand::Rng;
-use quiver_control::Task;
 use quiver_control::protocol::{self, Request, Response};
 
 use super::World;
+use super::client::Client;
 use crate::coroutine::Pause;
 use crate::log::Event;
 use crate::network::Network;
@@ -17,32 +16,6 @@ use crate::operator;
 const CLIENTS_MAX: usize = 3;
 /// Configurations kept to be applied again.
 const SAVED_MAX: usize = 8;
-/// Requests in a row at most, of operators that look on now and then.
-const ROW_MAX: u32 = 12;
-/// For how many steps they look on at most.
-const CALM_MAX: u64 = 200;
-
-/// How operators of every second seed ask: some requests in a row, and no more until workers have seen all that came of them, and a
-/// while longer. While a configuration changes it can hardly be told where packets may go, so there is little to be found.
-pub(super) struct Row {
-    left: u32,
-    from: u64,
-}
-
-impl Row {
-    /// The next one, behind this step.
-    pub fn draw(random: &mut Rng, step: u64) -> Row {
-        Row { left: random.u32(1..=ROW_MAX), from: step + random.u64(0..CALM_MAX) }
-    }
-}
-
-pub(super) struct Client {
-    number: u64,
-    task: Task,
-    answer: Rc<RefCell<Option<Response>>>,
-    /// Whether the daemon may undo a part of what was asked.
-    applies: bool,
-}
 
 impl World<'_> {
     /// An operator asks something, or goes away before the answer.
@@ -114,7 +87,7 @@ impl World<'_> {
         amidst || !self.clients.is_empty() || self.simulated.control.is_held()
     }
 
-    /// Notes what is configured, whoever changed it: operators, or the daemon that goes back because nobody confirmed.
+    /// Notes the configuration after any change: by operators, or by the daemon when a change was not confirmed.
     pub(super) fn see_configuration(&mut self) {
         if matches!(self.simulated.thread.at, Pause::Seam(_)) {
             return;

@@ -1,28 +1,12 @@
-//! Whoever is behind the ports: what they send and take, and what goes wrong with them.
+//! Peers behind the ports: their traffic, and its faults.
 
 use std::sync::Arc;
 
 use super::World;
+use super::peer::Peer;
 use crate::log::Event;
 use crate::traffic::{self, PORTS};
 use crate::wire::{Wire, lock};
-
-/// Whoever is behind a port.
-pub(super) struct Peer {
-    /// Packets that it takes off its ring at once.
-    pub pace: usize,
-    /// Whether it answers who asks for it.
-    pub answers: bool,
-    /// Whether its interrupts arrive.
-    pub interrupts: bool,
-}
-
-impl Peer {
-    /// Nothing is wrong with it.
-    pub fn well() -> Peer {
-        Peer { pace: 64, answers: true, interrupts: true }
-    }
-}
 
 impl World<'_> {
     pub(super) fn wire(&self, port: usize) -> Option<Arc<Wire>> {

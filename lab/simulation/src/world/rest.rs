@@ -11,7 +11,7 @@ use crate::traffic::PORTS;
 const REST: Duration = Duration::from_secs(8);
 /// Rounds within which everything comes to rest.
 const ROUNDS_MAX: u32 = 1_000_000;
-/// Turns in which somebody who does not sleep must find nothing, for time to jump to the next timer.
+/// Turns without work of every polling worker after which time jumps to the next timer.
 const QUIET_TURNS: u32 = 4;
 
 /// For how many turns each coroutine has found nothing to do, while no other did either. One that polls never sleeps.
@@ -35,7 +35,7 @@ impl Quiet {
 }
 
 impl World<'_> {
-    /// Nobody asks or sends any more; everything comes to rest.
+    /// Clients and peers stop; the daemon comes to rest.
     pub(super) fn rest(&mut self) -> Result<(), String> {
         self.heal();
         let end = self.simulated.executor.time() + REST;
@@ -64,7 +64,7 @@ impl World<'_> {
         Err(format!("it does not come to rest within {ROUNDS_MAX} rounds"))
     }
 
-    /// What must hold when nothing moves any more.
+    /// Invariants of a daemon at rest.
     fn at_rest(&mut self) -> Result<(), String> {
         if !self.clients.is_empty() {
             return Err(format!("{} requests are never answered", self.clients.len()));
@@ -93,17 +93,21 @@ impl World<'_> {
         let counts = self.simulated.daemon().counts();
         let count = |node, arc| counts.get(&(node, arc)).copied().unwrap_or(0);
         let [with, without] = self.fates.taken;
-        let mut pairs = vec![
-            ("simulated-input device-input", count("simulated-input", "device-input"), with),
-            ("simulated-input no-buffer", count("simulated-input", "no-buffer"), without),
-            ("interface-output sent", count("interface-output", "sent"), self.fates.transmitted),
+        let mut pairs: Vec<(String, u64, u64)> = vec![
+            ("simulated-input device-input".into(), count("simulated-input", "device-input"), with),
+            ("simulated-input no-buffer".into(), count("simulated-input", "no-buffer"), without),
+            ("interface-output sent".into(), count("interface-output", "sent"), self.fates.transmitted),
         ];
         // Those are counted, but there is no packet to be copied.
         let uncopied = [("simulated-input", "no-buffer"), ("interface-output", "tx-refused")];
         let drops = self.simulated.daemon().drops();
         let names = drops.keys().chain(self.fates.drops.keys()).filter(|name| !uncopied.contains(name));
         pairs.extend(names.map(|name| {
-            (name.1, drops.get(name).copied().unwrap_or(0), self.fates.drops.get(name).copied().unwrap_or(0))
+            (
+                format!("{} {}", name.0, name.1),
+                drops.get(name).copied().unwrap_or(0),
+                self.fates.drops.get(name).copied().unwrap_or(0),
+            )
         }));
         let wrong = pairs.iter().find(|(_, counted, seen)| counted != seen);
         wrong.map_or(Ok(()), |(what, counted, seen)| Err(format!("{what} counts {counted}, but it were {seen}")))

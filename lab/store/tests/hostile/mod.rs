@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{io, thread};
 
-/// What it says to a request.
+/// An answer of the hostile server to a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// This status, with nothing behind it.

@@ -2,7 +2,7 @@
 
 use quiver_testbed::read;
 
-/// That what is read holds together, and errors are inside the text.
+/// A parsed testbed is consistent, and errors point inside the text.
 fn check(text: &str) {
     match read("any.yaml", text) {
         Ok(testbed) => {

@@ -1,4 +1,4 @@
-//! What it costs to tell a group of samples, by the code of jumpavg 0.4.2.
+//! Description length of a group of samples, by the code of jumpavg 0.4.2.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -30,7 +30,7 @@ impl Code {
         Ok(Code { unit, max: max / unit })
     }
 
-    /// What a group costs whose predecessor, if it has one, has this average.
+    /// Bits of a group after a predecessor with this average, if there is one.
     pub fn bits(&self, group: Moments, previous: Option<f64>) -> f64 {
         // Once more through the sum: the library does, and it rounds.
         let group = Moments::of([group]);
@@ -59,7 +59,7 @@ impl Code {
         -log2(((average - previous).abs() + 1.0) / norm)
     }
 
-    /// As for the size, up to the largest sample.
+    /// Bits of a deviation, coded like the size, up to the largest sample.
     fn deviation(&self, deviation: f64) -> f64 {
         log2((deviation + 1.0) * (deviation + 2.0)) + log2(1.0 - 1.0 / (self.max + 2.0))
     }
@@ -73,7 +73,7 @@ fn samples(size: f64, deviation: f64) -> f64 {
     (unit_sphere + radius) / LN_2
 }
 
-/// By the natural logarithm, as the library has it.
+/// Logarithm to the base 2, computed by the natural one as in the library.
 fn log2(value: f64) -> f64 {
     value.ln() / LN_2
 }
@@ -82,7 +82,7 @@ fn log2(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: a unit of 1, and a largest sample of 14 units.
+    /// Computed by hand: a unit of 1, and a largest sample of 14 units.
     #[test]
     fn lengths_are_those_of_the_code() {
         let code = Code::new(14.0, Resolution::Unit(1.0)).unwrap();

@@ -14,7 +14,7 @@ pub use code::Code;
 
 use crate::{Moments, Trend, Unusable};
 
-/// What is measured at one time, and never cut in two.
+/// Samples of one measurement, which are never cut in two.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
     /// One sample.
@@ -38,7 +38,7 @@ impl Run {
 pub enum Resolution {
     /// The smallest difference that means something, in the samples' unit.
     Unit(f64),
-    /// Such that the largest sample is told in this many bits, and one: CSIT's way.
+    /// The largest sample takes this many bits and one more, as in CSIT.
     SignificantBits(f64),
 }
 
@@ -53,9 +53,9 @@ impl Default for Resolution {
 pub struct Group {
     /// Their places in the series.
     pub runs: Range<usize>,
-    /// Of all their samples.
+    /// Moments of all their samples.
     pub moments: Moments,
-    /// What telling them costs, after the group before.
+    /// Description length in bits, after the group before.
     pub bits: f64,
     /// Against the group before, by average: more is better.
     pub trend: Trend,
@@ -73,7 +73,7 @@ struct Best {
 struct Open {
     start: usize,
     moments: Moments,
-    /// What the groups before it cost.
+    /// Bits of the groups before it.
     before: f64,
     previous: Option<f64>,
 }
@@ -141,7 +141,7 @@ fn groups(best: &[Best], code: &Code) -> Vec<Group> {
     parts.into_iter().rev().map(group).collect()
 }
 
-/// What telling the groups costs in all.
+/// Description length of all groups in bits.
 pub fn bits(groups: &[Group]) -> f64 {
     groups.iter().map(|group| group.bits).sum()
 }

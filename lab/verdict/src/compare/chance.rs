@@ -1,4 +1,4 @@
-//! What Wilcoxon's signed ranks and Mann and Whitney's pairs are by chance alone.
+//! Null distributions of Wilcoxon's signed ranks and of Mann and Whitney's pairs.
 
 /// Up to as many measurements the distributions are exact.
 pub const EXACT_MAX: usize = 60;
@@ -16,7 +16,7 @@ pub enum Chance {
 }
 
 impl Chance {
-    /// Of the sum of those ranks, of 1 to n, whose sign is positive, where each sign is as likely.
+    /// Null distribution of the sum of the positive ranks among 1 to n, where each sign is equally likely.
     pub fn signed_ranks(size: usize) -> Chance {
         let largest = size * (size + 1) / 2;
         if size > EXACT_MAX {
@@ -34,7 +34,8 @@ impl Chance {
         Chance::Exact(chances)
     }
 
-    /// Of the pairs of one of m and one of n in which the second is larger, where each order of all is as likely.
+    /// Null distribution of the number of pairs, one of m and one of n samples, in which the second is larger, where
+    /// each order is equally likely.
     pub fn pairs_in_order(first: usize, second: usize) -> Chance {
         let largest = first * second;
         if first + second > EXACT_MAX {

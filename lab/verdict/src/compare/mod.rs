@@ -19,7 +19,7 @@ use chance::Chance;
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// Of 99 %.
+    /// 99 % confidence.
     pub const HIGH: Confidence = Confidence(0.99);
 
     /// Above 0 and below 1.
@@ -43,16 +43,16 @@ impl Confidence {
     }
 }
 
-/// What is compared.
+/// A side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// What it is compared with: the parent revision, another machine, a peer.
+    /// The reference: the parent revision, another machine, a peer.
     Parent,
-    /// What a verdict is wanted on.
+    /// The side that is judged.
     Current,
 }
 
-/// Who is measured first in a pair, counted from 0: a fair coin for each, the same again by the same seed.
+/// The order within a pair, counted from 0: a fair coin for each pair, repeatable by its seed.
 ///
 /// Where both are equal, the coin alone gives a pair's difference its sign, so [`paired`]'s interval is exact whatever the
 /// machine does meanwhile: it may heat up, wander, or take after itself. A fixed order, A B B A as well as A B A B, is
@@ -90,9 +90,9 @@ pub enum Incomparable {
     /// Ratios need positive numbers.
     #[error("measurement {index} is {value}: ratios need finite values above zero; leave out the pair")]
     NotPositive {
-        /// Of the pair, or the measurement of its side, from 0.
+        /// Index of the pair, or of the measurement of its side, from 0.
         index: usize,
-        /// What was measured.
+        /// The sample.
         value: f64,
     },
 }

@@ -23,9 +23,6 @@ use crate::{Trend, Unusable};
 use piece::Line;
 use scan::Scan;
 
-/// Fewer samples are no level of their own.
-const PIECE_MIN: usize = 3;
-
 /// How much better a line has to tell samples than a staircase (logarithm of the likelihoods' ratio, less half the
 /// logarithm of the number of samples for each parameter). Lower, and too many steps in the middle of a series are drifts.
 const DRIFT_MARGIN: f64 = 3.5;

@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use crate::Trend;
 
+/// Fewer samples are no level of their own.
+pub(super) const PIECE_MIN: usize = 3;
+
 /// Farther from its level, in standard deviations, a sample is an outlier.
 const OUTLIER_DEVIATIONS: f64 = 6.0;
 
-/// What is a standard deviation of normal noise, where the median of absolute deviations is 1.
+/// Standard deviation of normal noise whose median absolute deviation is 1.
 const DEVIATION_PER_MEDIAN: f64 = 1.482_602_218_505_602;
 
-/// What samples do within a piece.
+/// Trend of the samples within a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Level {
     /// They stay around this median.
@@ -41,7 +44,7 @@ pub struct Piece {
     pub samples: Range<usize>,
     /// Where they are.
     pub level: Level,
-    /// Of a steady piece, against the end of the piece before; of a drift, its own.
+    /// Of a steady piece, the trend against the end of the piece before; of a drift, its own.
     pub trend: Trend,
     /// How often chance alone makes as clear a change as the one that begins this piece, or makes it a drift: at least
     /// 1/2000, the resolution. The first piece of a series, if it is steady, begins with none.
@@ -54,7 +57,7 @@ impl Piece {
         Piece { samples: range, level, trend: Trend::Normal, chance }
     }
 
-    /// What is left of the samples once their level is taken away.
+    /// Samples minus their level.
     pub(super) fn residuals(&self, samples: &[f64]) -> Vec<f64> {
         let line = match self.level {
             Level::Steady(level) => Line { start: level, slope: 0.0 },

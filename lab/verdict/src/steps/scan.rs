@@ -1,7 +1,6 @@
 //! The best cut of a section by ranks, and how often chance makes as good a one.
 
-use super::PIECE_MIN;
-use super::piece::{far, middle};
+use super::piece::{PIECE_MIN, far, middle};
 
 /// How often the samples are put in a random order.
 const ORDERS: usize = 1_999;
@@ -9,7 +8,7 @@ const ORDERS: usize = 1_999;
 /// At most this many of the orders may have as clear a step: 0.7 %, with the samples' own order.
 const STEP_MAX: usize = 13;
 
-/// And at most this many as clear a bump: 0.15 %. Together less than 1 % of sections without a change are cut.
+/// Largest number of orders with as clear a bump: 0.15 %. Together less than 1 % of sections without a change are cut.
 const BUMP_MAX: usize = 2;
 
 /// The same series gets the same verdict.
@@ -17,12 +16,12 @@ const SEED: u64 = 1;
 
 /// A section to be cut.
 pub struct Scan {
-    /// Of the samples, in their order.
+    /// Scores of the samples, in their order.
     scores: Vec<f64>,
     measure: Measure,
 }
 
-/// What the clarity of a stretch is measured by: the reciprocal variance of its sum, by its length.
+/// Weights of a stretch's clarity: the reciprocal variance of its sum, by its length.
 struct Measure {
     weights: Vec<f64>,
 }

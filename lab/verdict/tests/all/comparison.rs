@@ -1,4 +1,4 @@
-//! What a gate says of builds measured in turns on a shared machine, simulated: over many seeds, with figures.
+//! Verdicts of a gate on builds measured in turns on a simulated shared machine: over many seeds, with figures.
 //!
 //! `cargo test -p quiver-verdict --test all comparison -- --nocapture` prints them.
 
@@ -13,9 +13,9 @@ const GATE: Gate = Gate { better: Better::Higher, smallest: 0.01 };
 /// A machine that others use, too.
 #[derive(Clone, Copy)]
 struct Machine {
-    /// Of each measurement, normal.
+    /// Normal noise of each measurement.
     noise: f64,
-    /// What the whole machine changes by from one measurement to the next, normal.
+    /// Normal random walk of the machine's speed from one measurement to the next.
     wander: f64,
     /// The same, always downwards.
     heat: f64,
@@ -23,9 +23,9 @@ struct Machine {
     disturbed: f64,
     /// Noise that takes after that of the measurement before by nine tenths, normal.
     correlated: f64,
-    /// What a job takes that comes back every so many measurements, and not quite on time: part and period.
+    /// A periodic job that is not quite on time: its share of the machine, and its period in measurements.
     rhythm: (f64, f64),
-    /// What somebody's builds take, who builds during six measurements in a row and not during ten.
+    /// Share taken by another user's builds, which run during six measurements in a row and pause for ten.
     builds: f64,
 }
 
@@ -114,7 +114,7 @@ fn equal_builds_are_not_told_apart_and_slower_ones_are_found() {
     }
 }
 
-/// What a fixed order does to equal builds on machines that fit it, and what the coin does.
+/// Verdicts on equal builds with a fixed order and with the coin, on machines whose rhythm fits the order.
 #[test]
 fn a_coin_is_not_deceived() {
     const ABOUT: [[Side; 2]; 2] = [[Side::Parent, Side::Current], [Side::Current, Side::Parent]];
@@ -136,7 +136,7 @@ fn a_coin_is_not_deceived() {
     }
 }
 
-/// One after the other, the machine's changes are in the ratio; in turns, they are not.
+/// Measured one side after the other, drift of the machine is in the ratio; measured in turns, it is not.
 #[test]
 fn turns_are_worth_it() {
     let (mut paired_told, mut unpaired_told) = (0.0, 0.0);

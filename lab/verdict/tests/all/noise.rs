@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// Of the standard normal distribution (Box and Muller 1958).
+/// Samples of the standard normal distribution (Box and Muller 1958).
 pub fn normal(random: &mut Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }

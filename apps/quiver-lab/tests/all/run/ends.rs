@@ -21,8 +21,9 @@ const VETH: &str = "quiver AND l2xcbase AND drv_veth AND eth AND 64b AND 1c AND 
 /// A run that has begun.
 struct Run {
     child: Child,
-    /// What it says.
+    /// Its standard error, and its standard output.
     said: std::path::PathBuf,
+    printed: std::path::PathBuf,
     /// The device's process, and the folder of the run.
     device: (Pid, String),
 }
@@ -36,19 +37,24 @@ impl Run {
     }
 
     fn begin(folder: &Path, mut command: Command) -> Run {
-        let said = folder.join("said");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&said).unwrap());
+        let (said, printed) = (folder.join("said"), folder.join("printed"));
+        command.stdin(Stdio::null()).stdout(fs::File::create(&printed).unwrap());
+        command.stderr(fs::File::create(&said).unwrap());
         let child = command.spawn().unwrap();
         let mut device = None;
         wait("the device", || {
             device = processes().find_map(|id| device_of(child.id(), id));
             device.is_some()
         });
-        Run { child, said, device: device.expect("it was waited for") }
+        Run { child, said, printed, device: device.expect("it was waited for") }
     }
 
     fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap()
+    }
+
+    fn printed(&self) -> String {
+        fs::read_to_string(&self.printed).unwrap()
     }
 
     /// Waits until it has ended and nothing of it is left; whether it says that all is well.
@@ -75,7 +81,7 @@ fn processes() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What a process was started by, its arguments apart by spaces.
+/// The command line of a process, its arguments separated by spaces.
 fn line(id: u32) -> String {
     let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).replace('\0', " ")
@@ -115,6 +121,31 @@ fn a_case_that_is_interrupted_leaves_a_valid_document_and_nothing_else() {
     let documents = super::documents(&folder.path().join("results"));
     let [document] = &documents[..] else { panic!("{said}") };
     assert!(!document.passed && document.message.starts_with("interrupted"), "{document:?}");
+}
+
+/// In the midst of a search that has bounds: they are in the document, and in the result on standard output.
+#[test]
+fn an_interrupted_search_keeps_and_prints_its_bounds() {
+    let Some(_cores) = super::cores() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let case = "quiver AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND ndrpdr";
+    let mut run = Run::start(folder.path(), &["--trial", "0.7", case]);
+    // Each goal has one as soon as it is told.
+    wait("bounds", || run.said().contains("NDR ") || run.child.try_wait().unwrap().is_some());
+    kill(Pid::from_raw(run.child.id() as i32), Signal::SIGINT).unwrap();
+    assert!(!run.end());
+    let (said, printed) = (run.said(), run.printed());
+    assert!(said.contains("1 case to measure, about "), "{said}");
+    assert!(printed.contains("-ndrpdr: interrupted; so far NDR ") && printed.contains(", PDR "), "{printed}, {said}");
+    assert!(printed.lines().count() == 1 && !said.contains("so far"), "{printed}, {said}");
+    let documents = super::documents(&folder.path().join("results"));
+    let [document] = &documents[..] else { panic!("{said}") };
+    assert!(!document.passed && document.message.starts_with("interrupted"), "{document:?}");
+    let figures = &document.quiver.as_ref().unwrap().figures;
+    for goal in ["ndr_", "pdr_"] {
+        let bounds = figures.iter().filter(|figure| figure.name.starts_with(goal));
+        assert!(bounds.clone().any(|figure| figure.name.ends_with("_so_far") && figure.unit == "pps"), "{figures:?}");
+    }
 }
 
 /// A minute is what a start may take.

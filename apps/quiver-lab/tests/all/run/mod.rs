@@ -1,6 +1,7 @@
 //! `quiver lab run`, as users call it: short runs with a real generator and real devices. Nothing here judges time.
 
 mod ends;
+mod question;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +11,7 @@ use quiver_netns::{Rights, rights};
 use quiver_result::{Document, Store};
 use serde_json::Value;
 
-/// What takes long to configure, or to search, even in short runs.
+/// Cases that are quick to configure and to search in short runs.
 const QUICK: &str = "1c AND (mrr OR ndrpdr OR closedloop OR latency) NOT fib_2m OR fib_1m OR fib_200k OR drv_pg";
 /// Routes are added under load.
 const RECONF: &str = "1c AND drv_memif AND reconf";
@@ -214,6 +215,30 @@ fn commits_are_built_and_measured_in_turns() {
         let (output, said) = gate(arguments);
         assert!(output.status.code() == Some(2) && said.contains(why), "{arguments:?}: {said}");
     }
+}
+
+/// Without `--json`, results are on standard output alone: a pipe has them without progress.
+#[test]
+fn results_are_printed_and_progress_is_said() {
+    let Some(_cores) = cores() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let case = "quiver AND l2xcbase AND eth AND drv_memif AND 64b AND 1c AND (mrr OR latency)";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+    let output = command.args(["run", "--trial", "0.05", case, "--results"]).arg(folder.path()).output().unwrap();
+    let [printed, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let names: Vec<_> = documents(folder.path()).into_iter().map(|document| document.test_name_long).collect();
+    let results: Vec<_> = printed.lines().filter(|line| !line.starts_with("  ")).collect();
+    assert_eq!((results.len(), names.len()), (2, 2), "{printed}, {said}");
+    assert!(names.iter().all(|name| results.iter().any(|line| line.starts_with(name.as_str()))), "{printed}, {said}");
+    assert!(results.iter().any(|line| line.contains("-mrr: MRR ")), "{printed}");
+    if let Some(latency) = results.iter().find(|line| line.contains("-latency: NDR ")) {
+        assert!(latency.contains("pps, PDR "), "{latency}");
+        for percentile in ["latency at 50 % of PDR, forward: p50 ", ", p90 ", ", p99 ", ", p99.9 ", ", max "] {
+            assert!(printed.contains(percentile), "{percentile}: {printed}");
+        }
+    }
+    assert!(said.contains("2 cases to measure, about ") && said.contains("2 measured, "), "{said}");
+    assert!(!printed.contains("to measure") && !printed.contains(" ..."), "{printed}");
 }
 
 #[test]

@@ -6,12 +6,12 @@ use crate::places::{Buffers, Eight, Place, Told};
 use crate::region::{GROUP, LINE, Regions, Sources, View};
 use crate::ring::{Broken, Cell, Descriptor, Ring};
 
-/// So many packets are brought near ahead of the one that is taken.
+/// Number of packets that are prefetched ahead of the current one.
 ///
 /// PERF: a line that another core has written comes in 300 to 1,300 ticks, and a packet is done in 20 or more.
 const AHEAD: usize = 16;
 
-/// What a look at the ring gave.
+/// Result of a look at the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
     /// Packets that were taken.
@@ -44,7 +44,7 @@ impl Whole<'_> {
     }
 }
 
-/// Who takes packets of one buffer each.
+/// A consumer of packets that lie in one buffer each.
 pub trait Take {
     /// Takes one. False if it cannot.
     fn one(&mut self, packet: Whole<'_>) -> bool;

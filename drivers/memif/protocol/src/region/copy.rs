@@ -1,7 +1,8 @@
 //! Copies between our memory and a region's, and what helps caches with them.
 #![allow(unsafe_code)]
 
-use super::LINE;
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
 
 /// Copies bytes; packets are mostly short, and a call for each would cost more than the copy.
 ///

@@ -77,9 +77,9 @@ impl Payload for &[u8] {
 
 /// Packets in one piece each, one after the other.
 pub trait Burst {
-    /// What each is.
+    /// A packet.
     type Packet: Payload;
-    /// What eight of them are.
+    /// Eight packets.
     type Group<'g>: Group + Copy
     where
         Self: 'g;

@@ -67,7 +67,7 @@ fn send_all(tx: &mut Transmitter, packets: &[Packet], eights: Option<&mut usize>
     assert_eq!(lines, sent.map(|(lines, _)| lines.len() as u64).sum(), "lines that were sent");
     (done, refused)
 }
-/// What waits, by whole lines where that goes, and by eights.
+/// Receives all waiting packets, by whole lines where possible, and in groups of eight.
 fn receive_lines(rx: &mut Receiver, most: usize, eights: &mut usize) -> Vec<Packet> {
     let mut taking = Taking::default();
     let taken = rx.receive_whole(most, &mut taking).expect("honest");

@@ -66,7 +66,7 @@ fn conversation(mut bytes: &[u8]) -> Vec<(Message, Option<u8>)> {
     told
 }
 
-/// What a master is ready to map lies inside the regions, whatever it was told.
+/// A master maps only descriptors inside the regions, for any input.
 #[test]
 fn masters() {
     bolero::check!().for_each(|bytes: &[u8]| {
@@ -143,7 +143,8 @@ fn scribble(end: &End, write: &[u8]) {
     let _ = region.write(at, &bytes[..bytes.len().min(region.len() - at)]);
 }
 
-/// What an end does in a turn. Whatever its peer wrote, it ends, and every fragment that is called valid can be read.
+/// One turn of an end. For anything that the peer wrote, the turn ends and every fragment that is called valid can be
+/// read.
 fn turn(end: &mut End, packet: &[u8]) {
     for rx in &mut end.rx {
         let Ok(burst) = rx.receive(32).map(<[_]>::to_vec) else { continue };

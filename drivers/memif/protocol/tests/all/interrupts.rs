@@ -1,4 +1,4 @@
-//! A peer that does with the eventfds that it shares what it likes: nobody waits for it.
+//! A peer that misuses the eventfds it shares blocks no one.
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::channel;
@@ -22,7 +22,7 @@ fn must_end(what: &str, job: impl FnOnce() + Send + 'static) {
     assert!(is_done.recv_timeout(PATIENCE).is_ok(), "{what} waits for its peer");
 }
 
-/// Lets whoever writes to it while it is full, or reads it while it is empty, wait.
+/// Makes the eventfd block: a writer while it is full, a reader while it is empty.
 fn let_wait(interrupt: &OwnedFd) {
     let flags = rustix::fs::fcntl_getfl(interrupt).expect("flags");
     rustix::fs::fcntl_setfl(interrupt, flags - OFlags::NONBLOCK).expect("cleared");

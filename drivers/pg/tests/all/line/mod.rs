@@ -39,16 +39,16 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-/// What is on the line.
+/// Packets on the line.
 struct Wire {
     sent: u64,
-    /// By exit: packets by the moment when they come out, and their place in what was sent.
+    /// Packets by exit, by the moment when they come out and their place in the sending order.
     packets: Vec<BTreeMap<(u64, u64), Vec<u8>>>,
 }
 
 struct Entrance(Arc<Mutex<Wire>>, Plan);
 struct Exit(Arc<Mutex<Wire>>, usize);
-/// Of a line's other directions, in which nothing goes.
+/// The unused directions of a line.
 struct Closed;
 
 impl TxQueue for Entrance {

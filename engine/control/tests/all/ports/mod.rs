@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use quiver_control::cli::Reply;
-use quiver_control::config::ConfigError;
+use quiver_control::config::{ConfigError, Scope};
 use quiver_control::transaction::{Terms, TransactionError};
 use quiver_control::{Change, Control, Kind, Object, ObjectError, Record, reference};
 use quiver_testkit::executor::Executor;
@@ -128,14 +128,15 @@ pub fn applied(control: &Control) -> Vec<String> {
     std::mem::take(&mut control.room_mut::<Log>().applied)
 }
 
-/// Applies a file that needs no confirmation.
+/// Applies a file that needs no confirmation and may be empty.
 pub fn apply_file(executor: &Executor, control: &Control, file: &str, text: &str) -> Result<Reply, Vec<ConfigError>> {
-    problems(executor.block_on(control.apply(file, text, Terms::default())))
+    let terms = Terms { allow_empty: true, ..Terms::default() };
+    problems(executor.block_on(control.apply(file, text, terms)))
 }
 
 /// Compares a file with what runs.
 pub fn diff_file(executor: &Executor, control: &Control, file: &str, text: &str) -> Result<Reply, Vec<ConfigError>> {
-    problems(executor.block_on(control.diff(file, text)))
+    problems(executor.block_on(control.diff(file, text, Scope::Whole)))
 }
 
 fn problems(result: Result<Reply, TransactionError>) -> Result<Reply, Vec<ConfigError>> {

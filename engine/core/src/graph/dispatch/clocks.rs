@@ -114,7 +114,7 @@ impl Bench {
         let graph = self.dataplane.graph();
         graph.nodes().map(|node| self.clocks(graph.name(node))).sum()
     }
-    /// Has all be counted that followed chains.
+    /// Settles the counts of all chains.
     fn settle(&mut self) {
         self.worker.turn(0);
         assert_eq!(self.all_clocks(), elapsed(), "all time is some node's");

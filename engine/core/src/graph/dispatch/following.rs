@@ -16,7 +16,8 @@ use quiver_table::simulation::seam;
 const UNSETTLED_MAX: u64 = 16;
 
 impl Graph {
-    /// Has a node work on a frame, then those to which all its packets go on together, by the chains that begin with them.
+    /// Runs a node on a frame, then the nodes to which all its packets go on together, by the chains that begin with
+    /// them.
     pub(super) fn run_from(&mut self, cx: &mut Context, from: (NodeId, Box<Frame>), clock: &mut u64) {
         let mut next = Some(from);
         while let Some((at, frame)) = next {
@@ -37,7 +38,8 @@ impl Graph {
         cx.words.begin(Quarters::NONE);
         self.chain.begin(self.version, queue);
     }
-    /// Has a node that is no stage work on a frame; says where all of its packets go on, if at once.
+    /// Runs a node that is no stage on a frame. Returns the frame and its next node, if all of its packets go on at
+    /// once.
     fn run_alone(
         &mut self,
         cx: &mut Context,
@@ -67,7 +69,8 @@ impl Graph {
         self.enqueue_from(last, to, frame);
         None
     }
-    /// Has a frame follow the chain that begins with a stage, or learns that chain; says where the frame goes on behind the chain.
+    /// Sends a frame through the chain that begins with a stage, or learns that chain. Returns the frame and its node
+    /// behind the chain.
     fn run_chain(
         &mut self,
         cx: &mut Context,
@@ -96,8 +99,8 @@ impl Graph {
         self.entries[at.index()].chain = Some(chain);
         next
     }
-    /// Has the nodes of a chain work on a frame for as long as all of its packets go together; says where they go on together behind its
-    /// end. What the nodes count, and the time they take, the chain keeps until [`Graph::settle`].
+    /// Runs the nodes of a chain on a frame as long as all of its packets go together. Returns the frame and its node
+    /// behind the chain's end. Counts and clocks of the nodes stay with the chain until [`Graph::settle`].
     pub(super) fn follow(
         &mut self,
         cx: &mut Context,
@@ -172,7 +175,7 @@ impl Graph {
         self.walk(cx, next, clock);
         self.learn(cx, chain);
     }
-    /// Has a chain become what `self.chain` is: the nodes by which a frame has gone together, as far as they can be followed.
+    /// Stores `self.chain` as a chain: the nodes by which a frame has gone together, as far as they can be followed.
     pub(super) fn learn(&self, cx: &Context, chain: &mut Chain) {
         let learned = &self.chain;
         let stages =
@@ -180,7 +183,7 @@ impl Graph {
         let stages = learned.first + stages.count();
         chain.learn(learned, stages, cx.words.read());
     }
-    /// Has nodes count what has followed the chains that begin with them.
+    /// Adds the counts of all chains that begin with nodes to the nodes' counters.
     #[inline(always)]
     pub(crate) fn settle_all(&mut self) {
         if !self.unsettled.is_empty() {
@@ -222,7 +225,7 @@ impl Graph {
         }
         arcs
     }
-    /// Has the nodes of a chain count what followed it: when its queue is empty or goes, or frames go another way.
+    /// Adds the counts of a chain to its nodes' counters: when its queue is empty or goes, or frames go another way.
     #[inline(always)]
     pub(crate) fn settle(&self, chain: &mut Chain) {
         if chain.calls > 0 {

@@ -1,10 +1,11 @@
-//! Where the packets of a frame go that leave a node by several arcs, and what waits for them.
+//! Parts the packets of a frame that leave a node by several arcs, and queues them at their next nodes.
 
 use super::{Graph, Waiting};
 use crate::column;
-use crate::frame::{Frame, Rows, TAKEN};
+use crate::frame::Frame;
 use crate::graph::Context;
 use crate::graph::wiring::{NodeId, Reason, Side, Target};
+use crate::vector::{Rows, TAKEN};
 
 impl Graph {
     /// Whether packets that leave a node by this arc come back behind others: they go to a node that is no stage and no end.
@@ -17,7 +18,7 @@ impl Graph {
             Some(Target::End(_) | Target::Features { .. }) | None => false,
         }
     }
-    /// Has those rows wait that are behind the first ones that take a detour.
+    /// Makes the rows wait that are behind the first ones that take a detour.
     pub(super) fn split(&mut self, cx: &Context, at: NodeId, frame: &mut Frame) {
         let n = frame.len();
         if frame.taken > 0 {
@@ -42,8 +43,8 @@ impl Graph {
         self.waiting.push(Waiting::Behind(at, behind));
         self.is_busy = true;
     }
-    /// Moves the packets of a frame along their arcs, which lead to several places. Those that go to one place stay in their order, by
-    /// whatever arcs they go there.
+    /// Moves the packets of a frame along their arcs, which lead to several nodes. Packets to one node stay in order,
+    /// by any of its arcs.
     pub(super) fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
         let targets = &self.wiring.shape.targets[at.index()];
         let n = frame.len();

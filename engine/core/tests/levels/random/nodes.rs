@@ -244,7 +244,7 @@ impl<const N: usize> Body for &mut Follow<N> {
     }
 }
 
-/// What a node does beside its rule.
+/// Action of a node beside its rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extra {
     Nothing,

@@ -28,12 +28,12 @@ impl Model {
     }
 }
 
-/// What a rule looks at.
+/// Key of a rule.
 #[derive(Clone, Copy)]
 pub enum Key {
     /// The byte of the window at this place.
     Byte(usize),
-    /// What a lookup chose.
+    /// The result of a lookup.
     Hop,
     /// The receiving interface.
     Rx,
@@ -60,9 +60,9 @@ pub struct Rule {
     pub tx_by_rx: bool,
     pub hop: Option<Table>,
     pub rx: Option<Table>,
-    /// What is added to the byte at a place of the window.
+    /// Value added to the byte at a place of the window.
     pub add: Option<(usize, u8)>,
-    /// What is written into the four bytes in front of the current header.
+    /// Bytes written in front of the current header.
     pub front: Option<[u8; 4]>,
     /// Bytes, in two's complement.
     pub moves: Option<Table>,

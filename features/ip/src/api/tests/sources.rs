@@ -1,9 +1,9 @@
 //! Sources of routes, paths that are no next hops, and MTUs of paths, as clients say them.
 
 use super::*;
-use crate::broadcast::SwInterfaceSetIpDirectedBroadcast;
-use crate::path_mtu::{IpPathMtu, IpPathMtuGet, IpPathMtuReplaceBegin, IpPathMtuReplaceEnd, IpPathMtuUpdate};
-use crate::sources::{FibSource, FibSourceAdd, FibSourceDump};
+use crate::api::broadcast::SwInterfaceSetIpDirectedBroadcast;
+use crate::api::path_mtu::{IpPathMtu, IpPathMtuGet, IpPathMtuReplaceBegin, IpPathMtuReplaceEnd, IpPathMtuUpdate};
+use crate::api::sources::{FibSource, FibSourceAdd, FibSourceDump};
 
 fn source(caller: &mut Caller, name: &str, priority: u8) -> Result<u8, Retval> {
     let src = FibSource { priority, id: 0, name: name.into() };

@@ -8,8 +8,7 @@ use quiver_engine::{Isa, LANES, Lanes, PacketLanes, Windows};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::fields;
-use crate::family::flow::mix;
-use crate::flows::{FlowKey, kept};
+use crate::family::flow::{FlowKey, kept, mix};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]

@@ -3,22 +3,18 @@
 pub mod fields;
 pub mod flow;
 mod fragment;
-mod options;
+pub(crate) mod options;
 
 use quiver_control::ObjectError;
 use quiver_engine::{
-    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, Mask8, NodeSpec, PacketLanes, Quarters,
-    To, Windows, arcs, unlikely,
+    ArcSpec, Field, Flags, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Quarters, To, Windows, arcs, unlikely,
 };
 use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4, V6};
 use std::net::Ipv4Addr;
 
-use super::{Family, Names, Payload, Refusal};
+use super::{Family, FlowKey, Names, Payload, Refusal};
 use crate::fault::Fault;
 use crate::fib::Special;
-use crate::flows::FlowKey;
-use crate::node::describe;
-use crate::room::Ip;
 
 arcs! {
     /// Where packets go from `ip4-input`.
@@ -265,8 +261,10 @@ impl Family for V4 {
         match (reserved, of_subnet) {
             (true, _) => Err(ObjectError::field("address", format!("{own} is no address of a station"))
                 .remedy("choose one that is a single host's")),
-            (_, true) => Err(ObjectError::field("address", format!("{own} stands for the whole subnet {prefix}"))
-                .remedy("choose one between its first and its last")),
+            (_, true) => {
+                Err(ObjectError::field("address", format!("{own} is the network or broadcast address of {prefix}"))
+                    .remedy("choose one between its first and its last"))
+            }
             _ => Ok(()),
         }
     }
@@ -283,11 +281,5 @@ impl Family for V4 {
         // RFC 1112, 6.4: the low 23 bits of the group.
         let [_, a, b, c] = group.octets();
         MacAddress([0x01, 0x00, 0x5e, a & 0x7f, b, c])
-    }
-    fn add_nodes(ip: &Ip<V4>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
-        let ingress = ip.ingress();
-        let options = move |_| options::Ip4Options { ingress: ingress.clone() };
-        graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe::<V4>))?;
-        Ok(())
     }
 }

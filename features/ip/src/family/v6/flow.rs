@@ -7,8 +7,7 @@ use quiver_engine::{Isa, Lanes, PacketLanes};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::fields;
-use crate::family::flow::mix;
-use crate::flows::{FlowKey, kept};
+use crate::family::flow::{FlowKey, kept, mix};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]

@@ -3,27 +3,21 @@
 mod fields;
 mod flow;
 mod fragment;
-mod hop_by_hop;
-mod link_local;
+pub(crate) mod hop_by_hop;
+pub(crate) mod link_local;
 mod options;
 
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
 use quiver_control::ObjectError;
-use quiver_engine::{
-    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, NodeSpec, PacketLanes, Quarters,
-    Windows, arcs, unlikely,
-};
+use quiver_engine::{ArcSpec, Field, Flags, Isa, LANES, Lanes, Mask, PacketLanes, Quarters, Windows, arcs, unlikely};
 use quiver_wire::ip6::{extension, upper};
 use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V4, V6, nd};
 
-use super::{Family, Names, Payload, Refusal};
+use super::{Family, FlowKey, Names, Payload, Refusal};
 use crate::fault::Fault;
 use crate::fib::Special;
-use crate::flows::FlowKey;
-use crate::node::describe;
-use crate::room::Ip;
 
 arcs! {
     /// Where packets go from `ip6-input`.
@@ -286,7 +280,7 @@ impl Family for V6 {
                 .remedy("choose one that is no group's and not ::1"));
         }
         if V6::is_link_local(own) {
-            return Err(ObjectError::field("address", format!("{own} means something on its link only"))
+            return Err(ObjectError::field("address", format!("{own} is a link-local address"))
                 .remedy("give it as link-local of the interface's ip6-interfaces object, or choose another one"));
         }
         Ok(())
@@ -302,18 +296,5 @@ impl Family for V6 {
     }
     fn group_mac(group: Ipv6Addr) -> MacAddress {
         nd::group_mac(group)
-    }
-    fn add_nodes(ip: &Ip<V6>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
-        let hop_by_hop = |_| hop_by_hop::Ip6HopByHop;
-        graph.node(NodeSpec::new("ip6-hop-by-hop", hop_by_hop::Next::ARCS, hop_by_hop).describe(describe::<V6>))?;
-        let ingress = ip.ingress();
-        let (near, adjacencies) = (ip.near.reader(), ip.fib.adjacencies.snapshot());
-        let link_local = move |_| link_local::Ip6LinkLocal {
-            ingress: ingress.clone(),
-            near: near.clone(),
-            adjacencies: adjacencies.clone(),
-        };
-        graph.node(NodeSpec::new("ip6-link-local", link_local::Next::ARCS, link_local).describe(describe::<V6>))?;
-        Ok(())
     }
 }

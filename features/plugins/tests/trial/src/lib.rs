@@ -1,8 +1,8 @@
 //! A plugin for tests. A packet's TTL tells its nodes what to do: 66 panics, 67 takes an arc that is not there.
 
 use quiver_plugin_sdk::{
-    Command, Context, Counters, Field, Frame, Interface, Kind, Node, NodeSpec, Record, Refusal, Reply, Setup,
-    SetupError, Side, arcs, plugin,
+    Command, Context, Counters, Field, Frame, Interface, Kind, MetadataKey, Node, NodeSpec, Record, Refusal, Reply,
+    Setup, SetupError, Side, arcs, plugin,
 };
 
 plugin!("trial", register);
@@ -37,14 +37,15 @@ fn obey(frame: &mut Frame<'_>, row: usize) {
     }
 }
 
-/// Passes packets; it panics when it is freed, too.
-struct Feature(Counters);
+/// Passes packets, and keeps with each how long it is; it panics when it is freed, too.
+struct Feature(Counters, MetadataKey);
 impl Node for Feature {
     type Published = ();
     fn process(&mut self, cx: &mut Context<'_, ()>, frame: &mut Frame<'_>) {
         for row in 0..frame.len() {
             obey(frame, row);
             cx.count(self.0, frame.rx(row) as usize, 1, frame.length(row).into());
+            cx.set_metadata(row, self.1, frame.length(row).into());
         }
     }
     fn describe(_: &Record<'_>) -> String {
@@ -57,8 +58,8 @@ impl Drop for Feature {
     }
 }
 
-/// Sends a copy aside, goes over the header and back, and reads all parts; published is the least length that passes.
-struct Standing;
+/// Finds what the feature has kept with packets, sends a copy aside, goes over the header and back, and reads all parts; published is the least length that passes.
+struct Standing(MetadataKey, Counters);
 impl Node for Standing {
     type Published = u32;
     fn process(&mut self, cx: &mut Context<'_, u32>, frame: &mut Frame<'_>) {
@@ -66,6 +67,10 @@ impl Node for Standing {
             obey(frame, row);
             let whole: usize = cx.segments(frame, row).iter().map(|part| part.len()).sum();
             assert_eq!(whole, frame.length(row) as usize);
+            if let Some(kept) = cx.metadata(row, self.0) {
+                assert_eq!(kept, whole as u64);
+                cx.count(self.1, 0, 1, kept);
+            }
             assert!(frame.advance(row, 20) && frame.length(row) as usize == whole - 20);
             assert!(!frame.advance(row, 60_000) && !frame.advance(row, -5000));
             assert!(frame.advance(row, -20) && cx.offload(row).is_none());
@@ -90,9 +95,12 @@ impl Node for Plain {
 fn register(setup: &mut Setup<'_>) -> Result<(), SetupError> {
     assert!(cfg!(not(feature = "hasty")), "it was built to fail");
     let seen = setup.counters("seen", "packets, by interface", 64)?;
-    setup.node(NodeSpec::new("trial-feature", Pass::ARCS, move |_| Feature(seen)))?;
+    let kept = setup.counters("kept", "packets with which a length was kept", 1)?;
+    let length = setup.metadata_key("trial-length")?;
+    setup.node(NodeSpec::new("trial-feature", Pass::ARCS, move |_| Feature(seen, length)))?;
     setup.feature("ip4-unicast", "trial-feature", &["ip4-lookup"], &[])?;
-    let standing = NodeSpec::new("trial-standing", Before::ARCS, |_| Standing).stands_for("ip4-lookup");
+    let standing =
+        NodeSpec::new("trial-standing", Before::ARCS, move |_| Standing(length, kept)).stands_for("ip4-lookup");
     let standing = setup.node(standing)?;
     setup.feature_arc("trial-arc", "ip4-lookup", Side::Rx)?;
     setup.node(NodeSpec::new("trial-aside", Aside::ARCS, |_| Plain))?;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use pcap_file::pcap::{PcapPacket, PcapWriter};
 use tempfile::TempDir;
 
+use super::filling::{FILL, FILLS, VECTORS};
 use crate::path::Path as Measured;
 
 /// How long VPP may take to answer, and to send the packets of a window.
@@ -29,7 +30,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Those of this name, or in `PATH`; None if nobody named one and there is none.
+    /// Finds the programs by this name, or in `PATH`; None if no name was given and there is none.
     pub fn find(named: Option<&Path>) -> Result<Option<Programs>, String> {
         let vpp = match named {
             Some(vpp) if vpp.is_file() => vpp.to_owned(),
@@ -55,7 +56,7 @@ pub struct Peer {
     child: Child,
     folder: TempDir,
     vppctl: PathBuf,
-    /// What it says of itself.
+    /// VPP's version, as it reports it.
     pub version: String,
     /// The node that sends what comes of the packets.
     sends: String,
@@ -126,8 +127,8 @@ impl Peer {
             peer.stream(&format!("first{n}"), interface, std::slice::from_ref(packet), 1, 1)?;
             peer.run(&format!("first{n}"))?;
         }
-        for vector in super::VECTORS {
-            peer.stream(&vector.to_string(), "pg0", packets, vector, super::FILL * super::FILLS)?;
+        for vector in VECTORS {
+            peer.stream(&vector.to_string(), "pg0", packets, vector, FILL * FILLS)?;
         }
         Ok(Some(peer))
     }
@@ -145,7 +146,7 @@ impl Peer {
         }
         Err(format!("VPP does not answer within {} s", READY_WITHIN.as_secs()))
     }
-    /// What VPP answers to a command.
+    /// Sends a command to VPP and returns the answer.
     fn say(&self, line: &str) -> Result<String, String> {
         let mut command = Command::new(&self.vppctl);
         command.arg("-s").arg(self.folder.path().join("cli")).args(line.split(' '));
@@ -164,7 +165,7 @@ impl Peer {
             false => Err(format!("VPP says to `{line}`: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))),
         }
     }
-    /// Has its generator know a stream of these packets, one behind the other, so many in all.
+    /// Defines a stream of VPP's packet generator that sends these packets in order, `all` packets in total.
     fn stream(&self, name: &str, from: &str, packets: &[Vec<u8>], vector: usize, all: usize) -> Result<(), String> {
         let file = self.folder.path().join(format!("{name}.pcap"));
         let told = |error: pcap_file::PcapError| format!("{}: {error}", file.display());
@@ -198,7 +199,7 @@ impl Peer {
         self.configure("clear runtime")?;
         self.run(&vector.to_string())?;
         let nodes = runtime::nodes(&self.say("show runtime")?);
-        let all = super::FILL * super::FILLS;
+        let all = FILL * FILLS;
         let sent = nodes.iter().find(|node| node.name == self.sends).map_or(0, |node| node.packets);
         // It may have sent an advertisement of its own meanwhile.
         if sent < all as u64 {

@@ -1,6 +1,6 @@
-//! What VPP's `show runtime` and `show packet-generator` say.
+//! Parses VPP's `show runtime` and `show packet-generator`.
 
-/// What a node did.
+/// Counters of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Its name.

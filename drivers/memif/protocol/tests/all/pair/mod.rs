@@ -57,7 +57,7 @@ pub fn pair(s2m_rings: u16, m2s_rings: u16, log2_ring_size: u8, buffer: u32) -> 
     Pair { master, slave }
 }
 
-/// What came of the next message.
+/// The result of the next message.
 fn established(end: &mut Handshake, terms: Result<Terms, Refusal>) -> Option<Established> {
     match end.advance(|_| terms).expect("in order") {
         Progress::Established(established) => Some(*established),

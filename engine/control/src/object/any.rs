@@ -1,0 +1,144 @@
+//! Type-erased objects and kinds.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use super::budget;
+use super::field::{FieldInfo, Place};
+use super::{HashSet, Object, ObjectError, ObjectRef};
+use crate::control::Control;
+
+/// An object whose type is known only to its kind.
+pub(crate) trait AnyObject: Any {
+    fn id(&self) -> ObjectRef;
+    /// The names that it brings: its own first.
+    fn provides(&self) -> Vec<ObjectRef>;
+    /// The targets of its references, without those to its `own` names.
+    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef>;
+    /// The path of each of these references.
+    fn paths(&self, own: &[ObjectRef]) -> Vec<String>;
+    /// What is left of it without what refers to names that are gone, if anything.
+    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>>;
+    /// The names of what it stands on if that is there.
+    fn follows(&self) -> Vec<ObjectRef> {
+        Vec::new()
+    }
+    fn values(&self) -> Map<String, Value>;
+    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
+    fn equals(&self, other: &dyn AnyObject) -> bool;
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+impl<O: Object> AnyObject for O {
+    fn id(&self) -> ObjectRef {
+        Object::id(self)
+    }
+    fn provides(&self) -> Vec<ObjectRef> {
+        let own = Object::id(self);
+        let names = || std::iter::once(&"").chain(O::PARTS).map(|part| format!("{}{}{part}", O::PREFIX, own.name));
+        let shared = O::PROVIDES.into_iter().flat_map(|space| names().map(move |name| ObjectRef::new(space, name)));
+        let shared: Vec<_> = shared.collect();
+        [own].into_iter().chain(shared).collect()
+    }
+    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef> {
+        let mut found = Vec::new();
+        self.record_references(&Place::Whole, &mut |_, target| {
+            if !own.contains(&target) {
+                found.push(target);
+            }
+        });
+        found
+    }
+    fn paths(&self, own: &[ObjectRef]) -> Vec<String> {
+        let mut found = Vec::new();
+        self.record_references(&Place::Whole, &mut |place, target| {
+            if !own.contains(&target) {
+                found.push(place.to_string());
+            }
+        });
+        found
+    }
+    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
+        let own = AnyObject::provides(self);
+        let rest = self.clone().record_without(&|target| gone.contains(target) && !own.contains(target))?;
+        Some(Rc::new(rest))
+    }
+    fn follows(&self) -> Vec<ObjectRef> {
+        Object::follows(self)
+    }
+    fn values(&self) -> Map<String, Value> {
+        self.write_record()
+    }
+    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool {
+        new.as_any().downcast_ref::<O>().is_some_and(|new| Object::must_be_replaced_by(self, new))
+    }
+    fn equals(&self, other: &dyn AnyObject) -> bool {
+        other.as_any().downcast_ref::<O>() == Some(self)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+/// A kind whose type is known only to itself.
+pub(crate) trait AnyKind: Any {
+    fn name(&self) -> &'static str;
+    fn doc(&self) -> &'static str;
+    /// The fields of its objects, which are described once.
+    fn fields(&self) -> Rc<[FieldInfo]>;
+    fn schema(&self) -> Value;
+    /// Reads an object field by field; all problems, their fields relative to the object.
+    fn parse(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
+    /// Reads and checks an object.
+    fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
+        let object = self.parse(values)?;
+        self.check(&*object).map_err(|error| vec![error])?;
+        Ok(object)
+    }
+    fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError>;
+    /// Whether [`AnyKind::open`] does anything.
+    fn opens(&self) -> bool {
+        false
+    }
+    /// Does what must be done before the rest of the object's file can be read.
+    fn open(&self, _control: &Control, _object: &dyn AnyObject) -> Result<(), ObjectError> {
+        Ok(())
+    }
+    /// Whether its objects reach outside.
+    fn is_outside(&self) -> bool {
+        false
+    }
+    /// An error if something is missing outside that the object needs.
+    fn needs(&self, _object: &dyn AnyObject) -> Result<(), ObjectError> {
+        Ok(())
+    }
+    /// Names of outside resources that the object occupies, such as a Linux interface.
+    fn takes(&self, _object: &dyn AnyObject) -> Vec<String> {
+        vec![]
+    }
+    fn running(&self) -> Vec<Rc<dyn AnyObject>>;
+    /// Some running objects behind `last` by key, or the first ones; none at the end.
+    fn running_after(&self, last: Option<&dyn AnyObject>) -> Vec<Rc<dyn AnyObject>>;
+    /// These objects by key. Of several with one key, the last one.
+    fn sorted(&self, objects: Vec<Rc<dyn AnyObject>>) -> Vec<Rc<dyn AnyObject>>;
+    /// Bytes that the object takes of the memory budget.
+    fn memory(&self, _object: &dyn AnyObject) -> u64 {
+        budget::OBJECT
+    }
+    /// The running object with the key of `like`.
+    fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>>;
+    /// Has the room apply a change, and keeps what runs then.
+    fn apply(
+        &self,
+        control: &Control,
+        old: Option<Rc<dyn AnyObject>>,
+        new: Option<Rc<dyn AnyObject>>,
+    ) -> Result<(), ObjectError>;
+    fn as_any(&self) -> &dyn Any;
+}

@@ -1,0 +1,105 @@
+//! The audit log: who changed the configuration, when, by which way, and what. Where it is kept, the host says.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Author, version};
+use crate::config::describe;
+use crate::control::Control;
+use crate::object::Step;
+use crate::pace::{Pace, at_once};
+
+/// Objects that an entry describes at most; it counts the others. The history has all of them.
+const DESCRIBED_MAX: usize = 1000;
+
+/// A change that was made.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Entry<'a> {
+    /// When.
+    #[serde(serialize_with = "version::rfc3339::serialize")]
+    pub time: SystemTime,
+    /// Its author, as the history names them.
+    pub author: String,
+    /// The user's number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// By which way it came.
+    pub source: &'static str,
+    /// The operation: `apply site.yaml`, or `command` for single objects.
+    pub what: &'a str,
+    /// The author's comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<&'a str>,
+    /// The version of the history that it became.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The objects that changed, as `quiver diff --json` shows them: without secrets.
+    pub changes: &'a [Value],
+    /// Number of changed objects that are not in `changes`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// Keeps what was changed. It must not wait: control does not.
+pub trait Audit {
+    /// Notes a change.
+    fn note(&self, entry: &Entry<'_>);
+}
+
+/// A change without its objects.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Told<'a> {
+    pub what: &'a str,
+    pub comment: Option<&'a str>,
+    pub version: Option<u64>,
+}
+
+impl Control {
+    /// Has every change of the configuration noted there from now on.
+    pub fn audit_to(&self, audit: Rc<dyn Audit>) {
+        *self.transactions().audit.borrow_mut() = Some(audit);
+    }
+
+    /// Notes changes of single objects.
+    pub(crate) fn audit_steps(&self, steps: &[Step]) {
+        if self.transactions().audit.borrow().is_none() {
+            return;
+        }
+        let described = &steps[..steps.len().min(DESCRIBED_MAX)];
+        let Value::Array(changes) = at_once(async { describe(described, &mut Pace::at_once()).await }).json else {
+            return;
+        };
+        self.audit(Told { what: "command", ..Told::default() }, &changes, steps.len() - described.len());
+    }
+
+    /// Notes a change of the configuration as a whole; `changes` is what `describe` says of it.
+    pub(super) fn audit_whole(&self, told: Told<'_>, changes: &Value) {
+        let changes = changes.as_array().map_or(&[][..], Vec::as_slice);
+        let described = &changes[..changes.len().min(DESCRIBED_MAX)];
+        self.audit(told, described, changes.len() - described.len());
+    }
+
+    fn audit(&self, told: Told<'_>, changes: &[Value], more: usize) {
+        let Some(audit) = self.transactions().audit.borrow().clone() else { return };
+        let author: &Author = self.author();
+        audit.note(&Entry {
+            time: self.date(),
+            author: author.to_string(),
+            uid: author.uid(),
+            source: self.source().0,
+            what: told.what,
+            comment: told.comment,
+            version: told.version,
+            changes,
+            more,
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! The state of transactions: the hold, the candidate, and the version that waits for confirmation.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::history::History;
+use super::{Audit, Author, Version};
+use crate::config::Scope;
+use crate::control::Control;
+use crate::time::{Task, Time};
+
+/// Who changes the configuration, and what became of it.
+#[derive(Default)]
+pub(crate) struct Transactions {
+    pub(super) held: RefCell<Option<Rc<Held>>>,
+    /// Who has changed what runs, by commands, since the newest version.
+    pub(super) unsaved: RefCell<BTreeSet<Author>>,
+    /// Why the saved configuration, with which the daemon started, does not run.
+    pub(super) not_resumed: RefCell<Option<String>>,
+    pub(super) unconfirmed: RefCell<Option<Unconfirmed>>,
+    pub(super) candidate: RefCell<Option<Candidate>>,
+    pub(super) history: History,
+    pub(super) audit: RefCell<Option<Rc<dyn Audit>>>,
+    /// Counts changes of objects.
+    pub(super) changes: Cell<u64>,
+}
+
+/// A configuration that was planned.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) author: Author,
+    pub(super) file: String,
+    pub(super) text: Rc<str>,
+    pub(super) scope: Scope,
+    /// How often what runs had changed when it was planned.
+    pub(super) after: u64,
+}
+
+/// Somebody's hold.
+pub(super) struct Held {
+    pub by: Author,
+    pub what: String,
+    /// Steps done, of how many; nothing while they are still planned.
+    pub progress: Cell<(usize, usize)>,
+}
+
+impl Held {
+    /// Who.
+    pub fn by(&self) -> &Author {
+        &self.by
+    }
+
+    /// What they do, and how far they are.
+    pub fn what(&self) -> String {
+        match self.progress.get() {
+            (_, 0) => self.what.clone(),
+            (done, all) => format!("{}, step {} of {all}", self.what, done + 1),
+        }
+    }
+}
+
+/// The newest version, which runs but must still be confirmed.
+pub(super) struct Unconfirmed {
+    pub version: Version,
+    pub by: Author,
+    pub what: String,
+    pub until: Time,
+    pub timer: Task,
+}
+
+impl Control {
+    /// Who changes the configuration, and what became of it.
+    pub(crate) fn transactions(&self) -> &Transactions {
+        self.part()
+    }
+
+    /// Who has changed by commands what runs, so that it is not what is saved; nobody if it is.
+    pub fn unsaved_by(&self) -> Option<String> {
+        Some(self.transactions().unsaved_by()).filter(|by| !by.is_empty())
+    }
+
+    /// Why the saved configuration does not run since the daemon's start; nothing if it does, or if another one was made to run
+    /// or saved since.
+    pub fn not_resumed(&self) -> Option<String> {
+        self.transactions().not_resumed.borrow().clone()
+    }
+
+    /// How often an object has changed since the daemon began, whoever changed it.
+    pub fn changes(&self) -> u64 {
+        self.transactions().changes.get()
+    }
+
+    /// Whether somebody holds the configuration as a whole just now.
+    pub fn is_held(&self) -> bool {
+        self.transactions().held.borrow().is_some()
+    }
+}
+
+impl Transactions {
+    /// Notes that an object has changed.
+    pub fn note_change(&self) {
+        self.changes.set(self.changes.get() + 1);
+    }
+
+    /// Notes that what runs is what is saved.
+    pub(super) fn note_saved(&self) {
+        self.unsaved.borrow_mut().clear();
+        *self.not_resumed.borrow_mut() = None;
+    }
+
+    /// Notes that somebody has changed what runs by a command.
+    pub fn note_unsaved(&self, author: &Author) {
+        let mut unsaved = self.unsaved.borrow_mut();
+        if !unsaved.contains(author) {
+            unsaved.insert(author.clone());
+        }
+    }
+
+    /// The names of those who have changed what runs by commands since the newest version; empty if nobody has.
+    pub(super) fn unsaved_by(&self) -> String {
+        let names: Vec<String> = self.unsaved.borrow().iter().map(ToString::to_string).collect();
+        names.join(", ")
+    }
+}
