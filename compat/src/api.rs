@@ -1,4 +1,4 @@
-//! The messages that the daemon knows, and who answers them.
+//! The messages that the daemon knows, and their handlers.
 //!
 //! - [`framing`]: a message as it goes over the socket; [`names`]: the table of names and numbers.
 //! - [`adding`]: how rooms add their messages; [`raw`]: how those are added that no type stands for.
@@ -27,19 +27,19 @@ pub(crate) use framing::frame;
 pub use framing::{FRAME, MessageId};
 pub use raw::{RawAnswer, RawRequest};
 
-/// A request that arrived: for whom, and the word that its answer brings back.
+/// A request, with its client and context.
 pub struct Call {
     /// The control side, as this client changes it.
     pub control: Control,
-    /// Who asks.
+    /// Client that sent it.
     pub client: Client,
-    /// What the answer brings back.
+    /// Context that the answer returns.
     pub context: u32,
 }
 
-/// How a request is answered.
+/// State of an answer.
 pub(crate) enum Answer {
-    /// All that is to say has been written.
+    /// It is written.
     Done,
     /// It is written later.
     Waiting(Pin<Box<dyn Future<Output = Vec<u8>>>>),
@@ -57,9 +57,9 @@ pub(crate) trait Parts {
 
 /// Messages of details, and the one behind them if there is one.
 struct Listed<I, W> {
-    /// What they are made of.
+    /// Items of which the messages are made.
     all: I,
-    /// How much memory each of these takes.
+    /// Bytes of memory of each item.
     each: usize,
     write: W,
     last: Option<Vec<u8>>,
@@ -82,14 +82,14 @@ impl<I: Iterator, W: Fn(&mut Vec<u8>, I::Item)> Parts for Listed<I, W> {
 
 type Handler = Rc<dyn Fn(&Call, &mut Input<'_>, &mut Vec<u8>) -> Answer>;
 
-/// What other messages belong to one.
+/// Messages that belong to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// The answer, or the last one.
     pub reply: Option<String>,
-    /// What comes in any number.
+    /// Details, any number of which precede it.
     pub details: Option<String>,
-    /// What may come later.
+    /// Events that may follow later.
     pub events: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Entry {
     pub name: String,
     /// Name and checksum, as clients know them.
     pub name_crc: String,
-    /// What it looks like; not known of what no room has yet.
+    /// Its definition; none for a message that no room has yet.
     pub definition: Option<Definition>,
     pub service: Option<Service>,
     handler: Option<Handler>,
@@ -122,12 +122,12 @@ pub struct Api {
     /// By number.
     pub(crate) entries: Vec<Option<Entry>>,
     names: HashMap<String, u16>,
-    /// What clients get to know of names and numbers, those of each release.
+    /// Message tables of each release, as clients get them.
     tables: HashMap<Option<Release>, Rc<[u8]>>,
     /// Whether VPP's messages that no room has are among the entries.
     pub(crate) awaits_rest: bool,
     pub(crate) clients: u32,
-    /// Those that are connected, with for whom each has connected.
+    /// Connected clients, with the author of each.
     pub(crate) connected: Vec<(Known, Author)>,
 }
 
@@ -152,13 +152,13 @@ impl Api {
     pub fn has(&self, name: &str) -> bool {
         self.id_of(name).is_some_and(|id| self.definition(id).is_some())
     }
-    /// The type of this name, if a message has it or a file of messages says what it is.
+    /// The type of this name, if a message has it or a file of messages defines it.
     pub fn type_named(&self, name: &str) -> Option<Type> {
         let of_messages = self.messages().flat_map(|(definition, _)| definition.types());
         let of_files = self.files.iter().flat_map(|file| file.types.iter().flat_map(Type::parts));
         of_messages.chain(of_files).find(|of| of.name == name)
     }
-    /// Descriptions of all messages, and what belongs to them.
+    /// Descriptions of all messages, with the messages that belong to them.
     pub fn messages(&self) -> impl Iterator<Item = (&Definition, Option<&Service>)> {
         self.entries.iter().flatten().filter_map(|entry| Some((entry.definition.as_ref()?, entry.service.as_ref())))
     }

@@ -1,9 +1,9 @@
 //! VPP's messages that no room has yet. Clients find them by name and checksum, as they check before they work at all; a
 //! request is answered by "unimplemented", a dump by nothing.
 //!
-//! The table names all messages of VPP 26.10 (FDio/vpp at b575ec2c56d7), a line each: name, checksum, what it is, and what
-//! belongs to it. Of replies it says the bytes behind the message's number, and where context and retval stand in these if
-//! not first and second.
+//! The table names all messages of VPP 26.10 (FDio/vpp at b575ec2c56d7), a line each: name, checksum, role, and the
+//! messages that belong to it. For replies it has the bytes behind the message's number, and the places of context and
+//! retval in these if not first and second.
 
 use std::collections::HashMap;
 
@@ -23,11 +23,11 @@ pub struct Row<'a> {
     pub crc: u32,
     /// The file that defines it.
     pub file: &'a str,
-    /// What it is.
+    /// Its role.
     pub role: Role<'a>,
 }
 
-/// What a message is for.
+/// Role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role<'a> {
     /// It asks for one answer.
@@ -56,7 +56,7 @@ pub enum Role<'a> {
         /// And where the retval does, if it has one.
         retval: Option<usize>,
     },
-    /// One of several answers, an event, or what belongs to the protocol itself.
+    /// A details message, an event, or a message of the protocol itself.
     Other,
 }
 
@@ -96,7 +96,7 @@ pub fn is_complete(api: &Api, file: &str) -> bool {
 }
 
 impl Api {
-    /// Adds what no room has added. Nobody needs it before the first client, and most daemons of tests have none.
+    /// Adds messages that no room has added. The first client needs them, and most daemons of tests have no client.
     pub(crate) fn await_rest(&mut self) {
         if std::mem::replace(&mut self.awaits_rest, true) {
             return;

@@ -20,7 +20,7 @@ pub struct Caller {
     /// The numbers of messages, by name and checksum.
     numbers: HashMap<String, u16>,
     context: u32,
-    /// What came: number and bytes behind it.
+    /// Received messages: number, and the bytes behind it.
     received: Vec<(u16, Vec<u8>)>,
 }
 
@@ -28,7 +28,7 @@ impl Caller {
     /// Connects to a daemon.
     ///
     /// # Panics
-    /// Here and below, if the daemon's answers are not what the protocol says: this is for tests.
+    /// Here and below, if the daemon's answers violate the protocol: this is for tests.
     pub fn connect(control: &Control) -> Caller {
         let session = Session::new(control.clone());
         let mut caller = Caller { session, numbers: HashMap::new(), context: 0, received: vec![] };
@@ -52,7 +52,7 @@ impl Caller {
         self.work();
         self.reply(context)
     }
-    /// The same for what is answered after a while.
+    /// The same for a request that is answered after a while.
     pub async fn waiting<R: Request>(&mut self, request: &R) -> Result<R::Reply, Retval> {
         let context = self.send(request);
         loop {
@@ -69,10 +69,10 @@ impl Caller {
         self.work();
         self.details(context)
     }
-    /// Asks by a message's name alone, with the bytes of its fields, and says how many messages are the answer: for those who want
-    /// the daemon to have the work, and not what it says.
+    /// Sends a request by name, with the bytes of its fields, and returns the number of messages in the answer: for
+    /// tests that need the daemon's work but not its answer.
     pub fn count(&mut self, name: &str, fields: &[u8]) -> usize {
-        // What is behind the name is its checksum, of eight digits.
+        // The name is followed by its checksum, of eight digits.
         let is_it = |known: &str| known.strip_prefix(name).is_some_and(|rest| rest.len() == 9 && rest.starts_with('_'));
         let number = self.numbers.iter().find(|(known, _)| is_it(known)).map(|(_, number)| *number);
         self.context += 1;
@@ -117,7 +117,7 @@ impl Caller {
         self.session.receive(&number.to_be_bytes());
         self.session.receive(bytes);
     }
-    /// Lets the session answer as long as it can, and takes what it says.
+    /// Lets the session answer as long as it can, and takes its output.
     fn work(&mut self) {
         loop {
             let more = self.session.work();
@@ -130,14 +130,14 @@ impl Caller {
                 self.received.push((u16::from_be_bytes([message[0], message[1]]), message[2..].to_vec()));
                 rest = behind;
             }
-            // What an answer waits for may be there.
+            // The event that an answer waits for may have come.
             let changed = pin!(self.session.changed());
             if !more && output.is_empty() && changed.poll(&mut Context::from_waker(Waker::noop())).is_pending() {
                 return;
             }
         }
     }
-    /// Takes the messages of a kind out of what came.
+    /// Takes the received messages of a kind.
     fn take<M: Message>(&mut self) -> Vec<Vec<u8>> {
         let number = self.number::<M>();
         let (taken, rest) = std::mem::take(&mut self.received).into_iter().partition(|(of, _)| *of == number);

@@ -1,4 +1,4 @@
-//! `show api clients`: who is connected to VPP's binary API.
+//! `show api clients`: the clients of VPP's binary API.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};

@@ -1,5 +1,5 @@
-//! Descriptions of messages and of what they consist of, and VPP's checksum over them: by name and checksum together client
-//! and daemon know whether they mean the same message.
+//! Descriptions of messages and their types, with VPP's checksum: by name and checksum together client and daemon know
+//! whether they mean the same message.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use std::fmt::Write;
 pub struct Type {
     /// Its name, such as `u32` or `ip4_address`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a type is.
+/// Kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of the language.
@@ -51,7 +51,7 @@ pub struct Field {
     pub name: String,
     /// Its type, or that of its elements.
     pub of: Type,
-    /// How many there are.
+    /// Number of elements.
     pub shape: Shape,
 }
 
@@ -72,7 +72,7 @@ fn size(fields: &[Field]) -> usize {
     fields.iter().map(Field::size).sum()
 }
 
-/// How many elements a field has.
+/// Number of elements of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One.
@@ -128,7 +128,7 @@ impl Type {
         collect(&[Field { name: String::new(), of: self.clone(), shape: Shape::One }], &mut found);
         found
     }
-    /// What goes into the checksum of who uses it.
+    /// Its part of the checksum of messages that use it.
     fn repr(&self) -> String {
         match &self.kind {
             Kind::Base | Kind::Alias { .. } => "[]".into(),
@@ -157,18 +157,18 @@ fn repr(fields: &[Field]) -> String {
     text
 }
 
-/// What stands before a message's own fields, behind its number.
+/// Header of a message: its fields between the message number and its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// Who asks, and a word of theirs that the answer brings back.
+    /// Client index, and a context that the answer returns.
     Request,
-    /// That word, and whether it was done.
+    /// Context and return value.
     Reply,
-    /// That word.
+    /// Context.
     Details,
-    /// Who asked to be told, and a number of theirs.
+    /// Client index of the subscriber, and its `pid`.
     Event,
-    /// Who asked to be told, for once.
+    /// Client index of the subscriber.
     Told,
     /// Nothing.
     Bare,
@@ -201,9 +201,9 @@ pub struct Definition {
     pub name: String,
     /// All of its fields but the number that stands for its name.
     pub fields: Vec<Field>,
-    /// What it is for.
+    /// Description.
     pub text: String,
-    /// What fields are where a client's caller leaves them out, as JSON; 0 without that.
+    /// Defaults, as JSON, of fields that a client's caller leaves out; 0 for all others.
     pub defaults: Vec<(&'static str, &'static str)>,
     /// Fields that only the receiver is to know: traces are without them.
     pub secrets: Vec<&'static str>,
@@ -248,7 +248,7 @@ impl Definition {
     }
 }
 
-/// What of types with names goes into a checksum, in VPP's order: outer ones before inner ones, and nothing behind an alias.
+/// Adds named types to a checksum in VPP's order: outer ones before inner ones, and nothing behind an alias.
 fn fold(fields: &[Field], hasher: &mut crc32fast::Hasher) {
     for Field { of, .. } in fields.iter().filter(|field| field.of.kind != Kind::Base) {
         hasher.update(of.repr().as_bytes());

@@ -1,4 +1,4 @@
-//! Clients, and what they asked to be told.
+//! Clients, and their subscriptions to events.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -9,25 +9,25 @@ use crate::api::MessageId;
 use crate::definition::Header;
 use crate::message::Message;
 
-/// Bytes of events that may wait for a client. Who does not read for so long has lost track, and is better told so by the
-/// end of the connection than by a gap.
+/// Most bytes of events that may wait for a client. A client that has not read for so long has lost track: the end of
+/// its connection tells it so better than a gap.
 const EVENTS_MAX: usize = 16 << 20;
-/// Whoever bounds the memory of all clients hears of it when events take so much more.
+/// Growth of a client's waiting events, in bytes, after which `Client::grown` returns.
 const STEP: usize = 64 << 10;
 
-/// What clients say, for the log: in one line, so that nobody writes lines of others, and without commands to a terminal.
+/// Escapes a client's text for the log: one line, so that a client cannot forge log lines, and no control sequences.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '?' } else { character }).collect()
 }
 
-/// A connected client, for whoever has something to tell it later.
+/// A connected client, to which a room can send events later.
 #[derive(Clone)]
 pub struct Client(Rc<Shared>);
 
 struct Shared {
     /// As which it speaks.
     name: RefCell<String>,
-    /// What it sends as `client_index`.
+    /// Its `client_index`.
     index: u32,
     events: RefCell<Vec<u8>>,
     overrun: Cell<bool>,
@@ -45,7 +45,7 @@ impl Known {
 }
 
 impl Client {
-    /// The same, for who does not keep it.
+    /// The same, without keeping the client alive.
     pub(crate) fn known(&self) -> Known {
         Known(Rc::downgrade(&self.0))
     }
@@ -113,18 +113,18 @@ impl Client {
 /// An event that is known by its definition only.
 pub enum Raw {}
 
-/// Who wants to be told of something: clients, each with the `pid` that it gave.
+/// Clients that have subscribed to an event, each with the `pid` that it gave.
 pub struct Subscribers<E> {
     id: MessageId<E>,
     clients: RefCell<Vec<(Weak<Shared>, u32)>>,
 }
 
 impl<E> Subscribers<E> {
-    /// Nobody; of events that go out with this number.
+    /// Creates an empty list for events with this number.
     pub fn new(id: MessageId<E>) -> Subscribers<E> {
         Subscribers { id, clients: RefCell::default() }
     }
-    /// From now on this client is told, or not any more. It is told once, however often it asks.
+    /// Subscribes or unsubscribes this client. It gets each event once, however often it subscribes.
     pub fn set(&self, client: &Client, pid: u32, wanted: bool) {
         let mut clients = self.clients.borrow_mut();
         clients.retain(|(known, _)| known.upgrade().is_some_and(|known| !Rc::ptr_eq(&known, &client.0)));
@@ -132,18 +132,18 @@ impl<E> Subscribers<E> {
             clients.push((Rc::downgrade(&client.0), pid));
         }
     }
-    /// Whether this client wants to be told.
+    /// Whether this client has subscribed.
     pub fn has(&self, client: &Client) -> bool {
         self.clients
             .borrow()
             .iter()
             .any(|(known, _)| known.upgrade().is_some_and(|known| Rc::ptr_eq(&known, &client.0)))
     }
-    /// Whether nobody wants to be told.
+    /// Whether there are no subscribers.
     pub fn is_empty(&self) -> bool {
         self.clients.borrow().iter().all(|(client, _)| client.strong_count() == 0)
     }
-    /// Tells all of them what `put` writes behind a header.
+    /// Sends all of them a header, and behind it the output of `put`.
     fn tell_all(&self, header: Header, put: impl Fn(&mut Vec<u8>)) {
         for (client, pid) in self.clients.borrow().iter() {
             if let Some(client) = client.upgrade().map(Client) {

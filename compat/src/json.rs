@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{Api, Entry, Service};
 use crate::definition::{Definition, Field, Kind, Shape, Type};
 
-/// A file of definitions for each file of messages: its name, without `.api.json`, and what it says.
+/// A file of definitions for each file of messages: its name, without `.api.json`, and its content.
 pub fn files(api: &Api) -> Vec<(&'static str, Value)> {
     let of = |(index, file): (usize, &crate::api::ApiFile)| {
         let entries: Vec<&Entry> = api.entries.iter().flatten().filter(|entry| entry.file == index).collect();

@@ -1,4 +1,4 @@
-//! The messages of the protocol itself: who is there, and which messages there are.
+//! The messages of the protocol itself: connections, and the table of messages.
 
 use quiver_control::Control;
 
@@ -56,7 +56,7 @@ pub struct ControlPing;
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub struct ControlPingReply {
-    /// Who asked.
+    /// Index of the client that sent the request.
     pub client_index: u32,
     /// The daemon's process.
     pub vpe_pid: u32,

@@ -7,7 +7,7 @@ use crate::wire::{Input, Malformed};
 
 /// A message. `derive(Message)` makes one of a struct, whose fields are those behind the header.
 pub trait Message: Sized + 'static {
-    /// What stands before its own fields.
+    /// Header in front of its own fields.
     const HEADER: Header;
     /// Its name.
     fn name() -> String;
@@ -23,7 +23,7 @@ pub trait Message: Sized + 'static {
 pub trait Request: Message {
     /// The answer; its default goes with a refusal.
     type Reply: Message + Default;
-    /// What the client is told from then on, if it asks for that.
+    /// Events that the client gets after this request, if it asks for them.
     fn events() -> Vec<Definition> {
         vec![]
     }
@@ -71,7 +71,7 @@ impl<R: Message> Message for Done<R> {
     }
 }
 
-/// What the derive uses.
+/// Items that the derive uses.
 pub mod derived {
     pub use super::{Done, Dump, Message, Request, Stream};
     pub use crate::definition::{Definition, Field, Header};

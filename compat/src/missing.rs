@@ -7,7 +7,7 @@ use quiver_control::Control;
 pub struct Missing {
     /// Its name, behind "Quiver has no".
     pub feature: &'static str,
-    /// The words with which its commands begin. What another room has commands for is none of them.
+    /// The words with which its commands begin, except those of other rooms' commands.
     pub commands: &'static [&'static str],
 }
 

@@ -15,7 +15,7 @@ const TABLE: &str = include_str!("../awaiting/releases.txt");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Release(&'static str);
 
-/// A release that nobody knows.
+/// The release is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no profile {0}: choose one of {known}", known = names())]
 pub struct Unknown(String);

@@ -3,7 +3,7 @@
 use quiver_control::ObjectError;
 use quiver_control::cli::CommandError;
 
-/// The `retval` of a reply: 0, or what went wrong.
+/// The `retval` of a reply: 0, or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retval(pub i32);
 
@@ -27,7 +27,7 @@ retvals! {
     NO_SUCH_ENTRY = -6,
     /// A field has a value that means nothing.
     INVALID_VALUE = -7,
-    /// Another field says what cannot be.
+    /// Another field has an invalid value.
     INVALID_VALUE_2 = -8,
     /// Quiver cannot do it.
     UNIMPLEMENTED = -9,
@@ -105,7 +105,7 @@ retvals! {
 pub struct Refusal {
     /// The number.
     pub retval: Retval,
-    /// What is wrong, and what to do about it.
+    /// Error text, with the remedy.
     pub why: String,
 }
 
@@ -118,7 +118,7 @@ impl Refusal {
     pub fn no_interface(sw_if_index: u32) -> Refusal {
         Refusal::new(Retval::INVALID_SW_IF_INDEX, format!("sw_if_index: there is no interface {sw_if_index}"))
     }
-    /// Quiver cannot do what is asked.
+    /// Refuses a request that Quiver does not implement.
     pub fn unimplemented(what: impl Into<String>) -> Refusal {
         Refusal::new(Retval::UNIMPLEMENTED, what)
     }

@@ -1,4 +1,4 @@
-//! One client, from its first byte to its last: bytes go in, bytes come out, and whoever hosts the socket carries them.
+//! One client, from its first byte to its last: takes and returns bytes; the host carries them over its socket.
 //!
 //! Requests are answered one after the other, each whole before the next: a client knows by the answer to a later one that
 //! an earlier one was done. A client that does not read gets no more answers until it does.
@@ -77,8 +77,7 @@ impl Session {
     pub fn name(&self) -> String {
         self.client.as_ref().map_or_else(|| "a client without a name".into(), Client::name)
     }
-    /// The memory of what waits, in bytes: what came and is not answered, what it has not read, its events, and what an answer is
-    /// made of that is not read to its end.
+    /// Memory of the session in bytes: unanswered input, unread output, its events, and the rest of an answer in parts.
     pub fn held(&self) -> usize {
         let of_answer = if let Answer::Parts(parts) = &self.answer { parts.held() } else { 0 };
         let of_events = self.client.as_ref().map_or(0, Client::held);
@@ -105,7 +104,7 @@ impl Session {
     pub fn end(&self) -> Option<&Hangup> {
         self.end.as_ref()
     }
-    /// Waits for what an answer or an event waits for. May be dropped at any time.
+    /// Waits for the events that an answer or the client waits for. May be dropped at any time.
     pub async fn changed(&mut self) {
         match (&mut self.answer, &self.client) {
             (Answer::Waiting(answer), _) => {
@@ -121,7 +120,7 @@ impl Session {
             (_, None) => pending().await,
         }
     }
-    /// Answers what can be answered now, a part of it at a time; says whether there is more to do at once.
+    /// Answers waiting requests, a part at a time; returns whether there is more to do at once.
     pub fn work(&mut self) -> bool {
         let before = self.output.len();
         let more = self.answer_some();
@@ -212,13 +211,13 @@ impl Session {
         };
         Ok(true)
     }
-    /// Forgets the input that was looked at: what waits from now on is a part of a message, or nothing.
+    /// Discards the processed input: only a part of a message may be left.
     fn forget_taken(&mut self) {
         self.input.drain(..std::mem::take(&mut self.taken));
         trim(&mut self.input);
     }
-    /// Answers the first message. If it comes again the client has another name from then on, and is the same otherwise, as of
-    /// VPP: its number stays, and so does what it wants to be told.
+    /// Answers the first message. If it comes again the client gets another name and is otherwise the same, as in VPP:
+    /// its number and its subscriptions stay.
     fn greet(&mut self, request: &SockclntCreate) {
         let name = one_line(request.name.as_str());
         self.control = self.control.by(self.user.renamed(&format!("{} by {name}", self.user)));

@@ -1,9 +1,9 @@
-//! What clients have asked, and what they were told, remembered: `api trace`. It can be looked at, written to a file as VPP
-//! writes it, and asked again. There can be hundreds of thousands of messages, so all of it is done in short turns.
+//! Trace of API requests and replies: `api trace`. It can be shown, written to a file in VPP's format, and replayed.
+//! There can be hundreds of thousands of messages, so all of this runs in short turns.
 //!
-//! - `ring`: the messages of one side; `store`: both sides, and where files lie; `walk`: how messages are walked through.
-//! - `secrets`: what is not remembered of them.
-//! - `file`: the files that VPP writes; `json`: messages in words, and back; `requests`: what both read.
+//! - `ring`: the messages of one side; `store`: both sides, and the folder of files; `walk`: iteration over messages.
+//! - `secrets`: the fields that the trace leaves out.
+//! - `file`: files in VPP's format; `json`: messages in words, and back; `requests`: requests read from either.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -161,7 +161,7 @@ fn file(control: &Control, given: &Matches) -> Result<(Rc<dyn TraceFiles>, Strin
     let files = control.room::<Trace>().files.clone();
     let files = files.ok_or_else(|| CommandError::new("this daemon has no files for traces"))?;
     let folder = files.folder();
-    // Who names the folder names the right one: VPP's users, its own.
+    // A path in the folder of traces, or in VPP's `/tmp`, names a file there.
     let told = Path::new(&name);
     let told = told.strip_prefix(&folder).or_else(|_| told.strip_prefix("/tmp")).unwrap_or(told);
     match (told.components().count(), told.file_name().and_then(|name| name.to_str())) {
@@ -180,7 +180,7 @@ async fn save(control: &Control, given: &Matches, content: Vec<u8>) -> Result<Re
     Ok(Reply::text(format!("API trace saved to {}", path.display())))
 }
 
-/// Asks again what a file says, which `read` understands. Nothing is asked if a part of it makes no sense.
+/// Sends the requests of a file, which `read` parses. Sends none if a part of the file is malformed.
 async fn replay<R: Requests>(
     control: Control,
     given: Matches,
@@ -211,7 +211,7 @@ async fn replay<R: Requests>(
         let (Ok(id), Ok(_), Ok(context)) = (u16::take(input), u32::take(input), u32::take(input)) else { continue };
         let Some(handler) = control.room::<Api>().handler(id) else { continue };
         let call = Call { control: control.clone(), client: client.clone(), context };
-        // Nobody reads the answers. What waits for something would have to be waited for.
+        // The replies are discarded. A request that waits would have to be awaited.
         match handler(&call, input, &mut vec![]) {
             Answer::Waiting(_) => later += 1,
             Answer::Done | Answer::Parts(_) => asked += 1,

@@ -128,7 +128,7 @@ pub enum AddressFamily {
 }
 
 flags! {
-    /// What an IP packet carries: one of those that VPP has names for, or any other.
+    /// Protocol of an IP payload: a named one of VPP, or any other number.
     pub struct IpProto(u8) as "ip_proto" Enum {
         /// IPv6's options for each hop; where packets are matched, whatever they carry.
         HOPOPT = 0 => "IP_API_PROTO_HOPOPT",
@@ -200,7 +200,7 @@ impl Wire for AddressUnion {
 /// An address of either family.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// Which family.
+    /// Address family.
     pub af: AddressFamily,
     /// Its bytes.
     pub un: AddressUnion,

@@ -1,5 +1,5 @@
-//! What a message's fields are: integers in big endian, floating point numbers in the host's order (little endian), texts,
-//! arrays and structs, one after the other without any alignment.
+//! Encoding of message fields: integers in big endian, floating point numbers in the host's order (little endian),
+//! texts, arrays and structs, one after the other without alignment.
 
 use std::fmt;
 
@@ -45,13 +45,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Why bytes are no message: the field, and what is wrong with it.
+/// Why bytes are no message: field and error text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", path(.field))]
 pub struct Malformed {
     /// The field, such as `prefix.address.af`; empty where it is not known.
     pub field: String,
-    /// What is wrong.
+    /// Error text.
     pub what: String,
 }
 
@@ -205,7 +205,7 @@ impl Wire for String {
 pub trait Count: Wire {
     /// As many as fit.
     fn of_length(length: usize) -> Self;
-    /// How many it says there are.
+    /// Its value as a number of elements.
     fn length(self) -> usize;
 }
 macro_rules! counts {
@@ -262,7 +262,7 @@ macro_rules! flags {
     };
 }
 
-/// What the derives use.
+/// Items that the derives use.
 pub mod derived {
     pub use super::{Input, Malformed, Wire};
     pub use crate::definition::{Field, Kind, Type};

@@ -20,7 +20,7 @@ boot() {
     [ "$(id -u)" = 0 ] || fail "a bare root takes root: run it by sudo"
     if [ ! -e "$BARE_ROOT" ]; then
         say "making a bare root"
-        mmdebstrap --quiet --variant=minbase --include="$PROGRAMS" bookworm "$BARE_ROOT.new" || fail "mmdebstrap cannot make a root"
+        mmdebstrap --quiet --format=tar --variant=minbase --include="$PROGRAMS" bookworm "$BARE_ROOT.new" || fail "mmdebstrap cannot make a root"
         mv "$BARE_ROOT.new" "$BARE_ROOT"
     fi
     folder=$(mktemp --directory /var/tmp/quiver-root.XXXXXX)

@@ -24,7 +24,7 @@ pub fn build(job: &Job, programs: &Programs) -> Result<Vec<PathBuf>, PackagingEr
     let mut build = command("dpkg-buildpackage", &stage);
     build.args(["--build=binary", "--unsigned-changes", "--unsigned-buildinfo"]);
     build.env("COMPRESSION", if job.is_release { "xz" } else { "gzip" });
-    // Threads of compression share the machine with nobody.
+    // No other step runs meanwhile, so compression may use all threads.
     answer(&mut build, "dpkg-dev and debhelper")?;
 
     let mut made = vec![];

@@ -80,7 +80,8 @@ fn base(job: &Job) -> Result<PathBuf, PackagingError> {
     Ok(file)
 }
 
-/// The layer of Quiver: what the Debian package has, but for what nobody reads in a container, with its user and folders.
+/// The layer of Quiver: the Debian package without files that a container does not use (services, manual pages, shell
+/// completions, compressed pages), with its user and folders.
 fn quiver(job: &Job, packages: &[PathBuf]) -> Result<Vec<u8>, PackagingError> {
     let tree = job.output.join("image-tree");
     tool::empty_folder(&tree)?;

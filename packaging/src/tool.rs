@@ -8,25 +8,25 @@ use std::process::{Command, Output, Stdio};
 /// Why there are no packages.
 #[derive(Debug, thiserror::Error)]
 pub enum PackagingError {
-    /// A file.
+    /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// A program that is not there.
+    /// A program is missing.
     #[error("{program} cannot be started ({error}); install {package}")]
     Missing {
-        /// Which.
+        /// Its name.
         program: String,
         /// The system's error.
         error: io::Error,
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// A program that failed.
+    /// A program failed.
     #[error("{command} failed: {told}")]
     Failed {
         /// Its command line.
@@ -34,15 +34,15 @@ pub enum PackagingError {
         /// Its output.
         told: String,
     },
-    /// The programs need a newer C library than they may, or another library.
+    /// The programs need a newer C library than packages allow, or another library.
     #[error(
         "{program} needs {symbols}, but packages are for glibc {oldest} and newer, and no other library: link it with \
          packaging/zig.txt's compiler, or call nothing that is so new"
     )]
     Glibc {
-        /// Which program.
+        /// Its name.
         program: String,
-        /// The symbols with their versions.
+        /// Required symbols with their versions.
         symbols: String,
         /// The oldest that packages are for.
         oldest: &'static str,

@@ -36,20 +36,17 @@ mod slow_peers {
     }
 
     #[test]
-    #[ignore = "builds packages and needs root and a Debian mirror; run it by --run-ignored"]
     fn a_package_is_installed_upgraded_downgraded_and_leaves_nothing() {
         run("packaging/check/installed", &[&package(OLDER), &package(env!("CARGO_PKG_VERSION"))]);
     }
 
     #[test]
-    #[ignore = "builds packages and needs root and a Debian mirror; run it by --run-ignored"]
     fn the_image_runs_as_its_user() {
         let image = built("--part image", concat!("quiver-", env!("CARGO_PKG_VERSION"), "-image.tar"));
         run("packaging/check/image", &[&image]);
     }
 
     #[test]
-    #[ignore = "builds packages and needs root and a Debian mirror; run it by --run-ignored"]
     fn the_first_hour_survives_ten_failures() {
         run("packaging/check/first-hour", &[&package(env!("CARGO_PKG_VERSION"))]);
     }

@@ -18,7 +18,7 @@ pub const ROOMS: Rooms = Rooms {
     sent: quiver_pg::sent,
 };
 
-/// The same where nobody looks at the packets that are sent, so that they are not copied.
+/// The same without copies of sent packets, for tests that do not look at them.
 pub const UNSEEN: Rooms = Rooms { sent: |_| vec![], ..ROOMS };
 
 /// A daemon with all rooms, configured by these lines.

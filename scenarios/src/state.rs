@@ -1,8 +1,8 @@
-//! What a daemon says of itself, in the rooms' own words: to compare what runs with what should.
+//! State of a daemon in the output of its rooms' commands, to compare a running state with an expected one.
 
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
-/// What the rooms say of themselves.
+/// Commands that show a room's state.
 const SHOWN: [&str; 42] = [
     "show interface",
     "show interface address",
@@ -48,12 +48,12 @@ const SHOWN: [&str; 42] = [
     "show plugins",
 ];
 
-/// What counters are called: they go on.
+/// Names of counters, which go on.
 const COUNTERS: [&str; 12] =
     ["rx", "tx", "packets", "bytes", "drops", "punt", "ip4", "ip6", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
 
-/// What the rooms say, a line for each fact, without counters, and without the numbers and the order of interfaces and next
-/// hops (their shares of a group's buckets among them), which follow from when they were created.
+/// Output of all commands, a line for each fact. Leaves out counters, and the numbers and the order of interfaces and
+/// next hops (with their shares of a group's buckets), which depend on the order of creation.
 pub fn state(daemon: &mut Daemon) -> Result<Vec<String>, DaemonError> {
     daemon.settle()?;
     let is_fact = |word: &&str| word.parse::<f64>().is_err() && !word.starts_with('[') && !COUNTERS.contains(word);

@@ -45,10 +45,10 @@ const ROUNDS: usize = 5;
 /// Packets of each stream that have to circle in all, and together while a round lasts.
 const PACKETS: u64 = 10_000;
 const PACKETS_MEANWHILE: u64 = 1000;
-/// How long a busy machine may take for what takes milliseconds.
+/// Longest time on a busy machine for work that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What no worker may spend between two polls, in its own CPU time: a machine that runs others meanwhile does not count, one
-/// whose host does so may, and what an unoptimised build needs for a turn is a hundredth of it.
+/// Longest gap of a worker between two polls, in its own CPU time: time that a machine gives to others does not count,
+/// time that its host gives to others may, and a turn of an unoptimized build needs a hundredth of it.
 const GAP_MAX: Duration = Duration::from_secs(1);
 /// Bytes that a round may leave behind: less than one for each route, and a thousandth of what came and went.
 const BYTES_MORE: usize = 64 * 1024;
@@ -93,7 +93,7 @@ fn churn() -> Vec<String> {
     lines
 }
 
-/// What a client of VPP's API asks for, on its way through the same churn.
+/// Dumps of a client of VPP's API during the same churn.
 const DUMPS: [&str; 4] = ["sw_interface_dump", "ip_route_dump", "ip_neighbor_dump", "l2_fib_table_dump"];
 
 /// Does what a line says: a command, or a dump of a client.

@@ -44,11 +44,11 @@ enum Task {
         /// Its name: words of small letters, joined by hyphens
         name: String,
     },
-    /// Run tests under what watches memory: `loom`, `address`, `thread`, `miri`
+    /// Run tests under a checker of memory: `loom`, `address`, `thread`, `miri`
     Memory {
-        /// What watches
+        /// Checker
         watcher: memory::Watcher,
-        /// Which tests, as for `cargo test`; a default for each if there are none
+        /// Tests, as for `cargo test`; a default for each checker if there are none
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -59,10 +59,10 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measure in release: what `bench --help` lists; the rows are also appended to bench/*.csv
+    /// Measure in release: `bench --help` lists the subjects; the rows are also appended to bench/*.csv
     #[command(disable_help_flag = true)]
     Bench {
-        /// What to measure, and its options; `bench graph --help` lists them
+        /// Subject, and its options; `bench graph --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },

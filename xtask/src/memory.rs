@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 use crate::{cargo, finish};
 
-/// What watches.
+/// Checker of memory.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Watcher {
     /// Every interleaving of the lock-free parts
@@ -41,7 +41,7 @@ impl Watcher {
             Watcher::Miri => "miri",
         }
     }
-    /// What the tests are built with beside what the caller asks for.
+    /// Compiler flags that this checker adds to the caller's.
     fn flags(self) -> &'static str {
         match self {
             Watcher::Loom => "--cfg loom",
@@ -51,7 +51,7 @@ impl Watcher {
             Watcher::Miri => "",
         }
     }
-    /// Which tests are run if the caller names none: the arguments of one command each.
+    /// Tests to run if the caller names none: the arguments of one command each.
     fn tests(self) -> &'static [&'static str] {
         match self {
             Watcher::Loom => {

@@ -200,7 +200,7 @@ pub fn apply(session: &Session, apply: &Apply) -> Result<ExitCode, ClientError> 
     Ok(exec::exit_code(exec::finish(end, "", json)))
 }
 
-/// Exit status of `diff --exit-code` where it cannot say what differs.
+/// Exit status of `diff --exit-code` if the comparison fails.
 const CANNOT_SAY: u8 = 2;
 
 /// Compares a file, or something else, with what runs.

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 /// Why the daemon could not be asked, or its answer not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody serves the socket.
+    /// No daemon serves the socket.
     #[error("no quiverd serves {0}: start one by running `quiverd` as root, or name the socket of yours with --socket")]
     NotRunning(PathBuf),
     /// The socket may not be opened.
@@ -97,14 +97,14 @@ impl Client {
         }
     }
 
-    /// Gives up what is being answered, and connects anew.
+    /// Gives up the pending answer, and connects anew.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
         let interrupt = self.interrupt.take();
         *self = Client { interrupt, ..Client::connect(&self.path)? };
         Ok(())
     }
 
-    /// From now on Ctrl-C gives up what is received: [`ClientError::Interrupted`].
+    /// From now on Ctrl-C interrupts the wait for an answer: [`ClientError::Interrupted`].
     pub fn catch_interrupts(&mut self) -> Result<(), ClientError> {
         self.interrupt = Some(Interrupt::catch()?);
         Ok(())
@@ -146,7 +146,7 @@ impl Client {
         }
     }
 
-    /// The same for who takes the answer as it comes: part by part, also where these belong together.
+    /// The same, but gives out the parts of the answer as they come, also those that belong together.
     pub fn ask_in_parts(&mut self, request: &Request, mut part: impl FnMut(Answer)) -> Result<Response, ClientError> {
         self.send(request)?;
         loop {
@@ -157,7 +157,7 @@ impl Client {
         }
     }
 
-    /// Sends a request; what it brings is to be [`received`](Client::receive).
+    /// Sends a request; [`receive`](Client::receive) the answer afterwards.
     pub fn send(&mut self, request: &Request) -> Result<(), ClientError> {
         self.unanswered = serde_json::to_vec(request)?;
         self.unanswered.push(b'\n');
@@ -192,7 +192,7 @@ impl Client {
     }
 
     fn read(&mut self) -> Result<Response, ClientError> {
-        // What has begun to come is read to its end.
+        // An answer that has begun to come is read to its end.
         if let Some(interrupt) = self.interrupt.as_ref().filter(|_| self.stream.buffer().is_empty())
             && interrupt.comes_before(Some(self.stream.get_ref().as_fd()), PollTimeout::NONE)?
         {

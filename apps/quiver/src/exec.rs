@@ -51,7 +51,7 @@ pub fn words(session: &Session, words: &[String]) -> Result<Ended, ClientError> 
     run(&mut session.connect()?, &line, session.json, None)
 }
 
-/// Runs one line: a command for the daemon, and what is done with its answer. `at` is where a file has it.
+/// Runs one line: sends its command to the daemon, and filters the answer. `at` is its place in a file.
 pub fn run(client: &mut Client, text: &str, json: bool, at: Option<&str>) -> Result<Ended, ClientError> {
     let line = match line::parse(text) {
         Ok(line) => Line { json: line.json || json, ..line },

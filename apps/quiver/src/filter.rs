@@ -58,7 +58,7 @@ impl Filtered<'_> {
         answer
     }
 
-    /// The end of the answer, with what was counted.
+    /// The end of the answer, with the count.
     pub fn end(mut self, answer: Answer, json: bool) -> Answer {
         let mut answer = self.pass(answer);
         match (self.count, json) {

@@ -20,7 +20,7 @@ pub struct Import {
     script: Option<PathBuf>,
 }
 
-/// Has quiverd import files: the one beside this program, or the one that is found.
+/// Has quiverd import files: the quiverd beside this program, or the first in `PATH`.
 pub fn run(import: &Import) -> ExitCode {
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("quiverd")).filter(|path| path.exists());
     let mut quiverd = Command::new(beside.unwrap_or_else(|| PathBuf::from("quiverd")));

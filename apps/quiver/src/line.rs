@@ -1,5 +1,5 @@
-//! A line as people type it: a command for the daemon, and what is done with its answer here: `| include WORD`, `| count`,
-//! `--json`, `--watch`.
+//! A line as people type it: a command for the daemon, and the local treatment of its answer: `| include WORD`, `|
+//! count`, `--json`, `--watch`.
 
 use quiver_control::cli::{Word, script, split};
 use quiver_control::protocol::Refusal;
@@ -9,7 +9,7 @@ use crate::filter::Filter;
 /// A line of the shell: a command, options, and filters of its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The command. What was taken out of it is blank, so that places in it are places in the line.
+    /// The command. Removed parts are blank, so that places in it are places in the line.
     pub command: String,
     /// Whether the answer shall be JSON.
     pub json: bool,
@@ -19,7 +19,8 @@ pub struct Line {
     pub filters: Vec<Filter>,
 }
 
-/// Reads a line. Several commands in one text, and what the daemon will refuse for its quotes, are taken as they are.
+/// Parses a line. Several commands in one text, and lines with quotes that the daemon will refuse, are taken as they
+/// are.
 pub fn parse(text: &str) -> Result<Line, Refusal> {
     let plain = Line { command: text.to_owned(), ..Line::default() };
     let mut pieces = script(text);
@@ -90,7 +91,7 @@ pub fn parse(text: &str) -> Result<Line, Refusal> {
     Ok(line)
 }
 
-/// The filters and what they do, for help and completion.
+/// The filters and their effects, for help and completion.
 pub const FILTERS: [(&str, &str); 4] = [
     ("include", "the lines with a word; of JSON the rows with it"),
     ("exclude", "the lines without a word; of JSON the rows without it"),

@@ -46,7 +46,7 @@ struct Typed {
     local: Local,
 }
 
-/// The names of these commands, and what they do.
+/// Names and effects of these commands.
 pub fn names() -> Vec<(String, String)> {
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     Typed::command().get_subcommands().map(|command| (command.get_name().to_owned(), about(command))).collect()

@@ -1,6 +1,6 @@
 //! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor. The lab is a program of its own.
 
-// They panic where a reader has gone away; `show` has what takes their place.
+// They panic if a reader has gone away; `show` has replacements.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod apply;

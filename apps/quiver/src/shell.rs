@@ -84,7 +84,7 @@ fn editor(
     Ok(editor)
 }
 
-/// What the line editor asks the daemon.
+/// Completion of the line editor by the daemon.
 #[derive(Helper, Hinter, Highlighter, Validator)]
 struct Daemon {
     client: Rc<RefCell<Client>>,
@@ -123,7 +123,7 @@ impl Completer for Daemon {
     }
 }
 
-/// `?` asks what can follow, except inside quotes.
+/// `?` lists the possible next words, except inside quotes.
 struct HelpKey {
     asked_for_help: Arc<AtomicBool>,
 }
@@ -139,7 +139,7 @@ impl ConditionalEventHandler for HelpKey {
     }
 }
 
-/// Says what can follow a line.
+/// Lists the possible continuations of a line.
 fn explain(client: &mut Client, line: &str) -> Result<(), ClientError> {
     match line.rsplit_once('|').filter(|_| is_behind_pipe(line)) {
         Some(_) => show::print(listing(FILTERS).trim_end()),
@@ -153,7 +153,7 @@ fn explain(client: &mut Client, line: &str) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// Says what the shell itself can do.
+/// Lists the shell's own commands.
 fn show_own() {
     show::print(format_args!(
         "\nCommands of the shell; `help plan` says more of one:\n{}",
@@ -196,7 +196,7 @@ fn run_line(client: &RefCell<Client>, session: &Session, line: &str) -> Result<(
             show::client_error(&error, session.json);
             return client.reconnect();
         }
-        // What a command of the shell cannot read or reach is no reason to leave.
+        // A failed command of the shell does not end it.
         Err(error) if local::is_one(&words) => show::client_error(&error, session.json),
         result => result?,
     }

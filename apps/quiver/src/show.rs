@@ -1,4 +1,4 @@
-//! How answers and refusals are shown: answers on standard output, refusals on standard error.
+//! Display of answers and refusals: answers on standard output, refusals on standard error.
 
 use std::io::{self, IsTerminal};
 
@@ -31,7 +31,7 @@ pub fn answer(answer: &Answer, json: bool, part: bool) {
 pub fn text_of(answer: &Answer, json: bool, part: bool) -> String {
     match (json, part) {
         (false, _) => answer.text.clone(),
-        // A part is a line, for who reads line by line.
+        // A part is a line, for readers of lines.
         (true, true) => answer.json.to_string(),
         (true, false) => format!("{:#}", answer.json),
     }
@@ -49,7 +49,7 @@ pub fn refusal(refusal: &Refusal, line: &str, json: bool, at: Option<&str>) {
     }
 }
 
-/// A refusal for programs: what is wrong, where in the line, and what to do.
+/// A refusal for programs: error text, place in the line, and remedy.
 fn error_of(refusal: &Refusal, at: Option<&str>) -> Value {
     // The daemon's sentences end with the remedy, where they have one.
     let said = || refusal.what.split_once("; ").map(|(_, remedy)| remedy.to_owned());
@@ -74,7 +74,7 @@ fn refusal_text(refusal: &Refusal, line: &str) -> String {
     let red = |text: &str| text.if_supports_color(Stream::Stderr, |text| text.red()).to_string();
     let mut text = String::new();
     if let Some(place) = &refusal.place {
-        // What is to be pointed at may not fit the terminal, and may hold several lines.
+        // The marked part of a line may not fit the terminal, and may hold several lines.
         const SHOWN_MAX: usize = 200;
         if line.len() <= SHOWN_MAX && !line.contains('\n') {
             let column = line.get(..place.start).unwrap_or(line).chars().count();

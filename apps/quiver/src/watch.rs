@@ -74,7 +74,7 @@ fn fitted(text: &str, height: usize) -> String {
     shown.join("\n")
 }
 
-/// The words that are not what they were at their place.
+/// The words that differ from the previous ones at their place.
 fn highlighted(now: &str, before: &str) -> String {
     let mut before = before.lines();
     let mark = |word: &str| word.if_supports_color(Stream::Stdout, |word| word.reversed()).to_string();

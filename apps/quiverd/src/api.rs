@@ -69,7 +69,7 @@ pub struct Servers {
     shared: Rc<Shared>,
 }
 
-/// What all clients have in common.
+/// State shared by all clients.
 struct Shared {
     users: Users,
     /// Into which bytes are read, so that clients that send nothing take no memory.
@@ -134,12 +134,12 @@ async fn exchange(
     let mut was = Doing::Idle;
     loop {
         let busy = session.work();
-        // Most clients read what they asked for: it goes out without another look at the socket.
+        // Most clients wait for their answer: it goes out without another look at the socket.
         let has_read = send(stream, session)?;
         place.holds(session.held());
         let doing = match (session.is_known(), session.output().is_empty()) {
             (false, _) => Doing::Idle,
-            // Whoever has introduced itself may be silent for long: it waits for events.
+            // A registered client may be silent for long: it waits for events.
             (true, true) => Doing::Asking,
             (true, false) => Doing::Reading,
         };
@@ -148,7 +148,7 @@ async fn exchange(
             was = doing;
         }
         match session.end() {
-            // Who does not read is not waited for.
+            // A client that does not read is not waited for.
             Some(Hangup::Overrun) => return Ok(()),
             Some(_) if session.output().is_empty() => return Ok(()),
             _ => {}
@@ -176,7 +176,7 @@ async fn exchange(
     }
 }
 
-/// Sends what the socket takes; whether it takes any of it.
+/// Sends as much as the socket takes; returns whether it took anything.
 fn send(stream: &UnixStream, session: &mut Session) -> io::Result<bool> {
     let mut has_sent = false;
     while !session.output().is_empty() {

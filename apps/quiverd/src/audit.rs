@@ -1,7 +1,7 @@
 //! The audit log: a line of JSON for each change of the configuration, in a file that only quiverd's user reads.
 //!
-//! A thread of its own writes it, so that control waits for no disk. What waits for the disk is bounded, and so is the file: one
-//! that is full becomes `FILE.1`. Lines that could not be written are counted, and the next line says how many.
+//! A thread of its own writes it, so that control waits for no disk. The queue of lines is bounded, and so is the file:
+//! a full one becomes `FILE.1`. Lines that could not be written are counted, and the next line has their number.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -94,7 +94,7 @@ impl Audit for AuditLog {
     }
 }
 
-/// Writes what comes, until the end.
+/// Writes received lines, until the end.
 fn write_lines(file: &mut LineFile, lines: &Receiver<Message>, queued: &AtomicUsize, left_out: &AtomicUsize) {
     let mut has_failed = false;
     while let Ok(message) = lines.recv() {

@@ -1,4 +1,4 @@
-//! `--daemon`: the process that was started makes another one and waits until that serves, so that whoever started it knows
+//! `--daemon`: the started process starts another one and waits until that serves, so that the exit status tells
 //! whether it does.
 
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Set for the process in the background.
 const MARK: &str = "QUIVERD_IN_BACKGROUND";
-/// What it says when it serves.
+/// Message of the background process when it serves.
 const SERVES: &[u8] = b"serves\n";
 
 /// Whether this process is the one in the background.
@@ -16,7 +16,7 @@ pub fn is_there() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
-/// Starts this program anew in the background, and waits until it serves. What it complains of until then is seen here.
+/// Starts this program anew in the background, and waits until it serves. Its error output until then is shown here.
 pub fn start() -> Result<ExitCode, String> {
     let refused = |error: std::io::Error| format!("quiverd cannot go to the background: {error}; leave --daemon out");
     let mut arguments = std::env::args_os();
@@ -39,12 +39,12 @@ pub fn start() -> Result<ExitCode, String> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Leaves the session of who started it: no terminal ends this process any more.
+/// Leaves the starter's session: no terminal ends this process any more.
 pub fn leave_session() -> Result<(), String> {
     nix::unistd::setsid().map(|_| ()).map_err(|error| format!("quiverd cannot go to the background: {error}"))
 }
 
-/// Says that everything is served, and lets go of what the starter gave.
+/// Reports that everything is served, and releases the starter's files.
 pub fn serves() -> Result<(), String> {
     let lost = |error: std::io::Error| format!("quiverd cannot stay in the background: {error}");
     let nothing = File::options().read(true).write(true).open("/dev/null").map_err(lost)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
-/// Bytes that objects may take; `u64::MAX` if the system says nothing of what there is.
+/// Bytes that objects may take; `u64::MAX` if the system does not report its memory.
 pub fn standard() -> u64 {
     let limits =
         [of_machine(), of_process(Resource::RLIMIT_AS, "VmSize:"), of_process(Resource::RLIMIT_DATA, "VmData:")];

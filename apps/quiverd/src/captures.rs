@@ -36,8 +36,8 @@ impl CaptureFiles for Files {
     }
 }
 
-/// Opens a file to write a capture. Who asks may have fewer rights than this process, so nothing is lost by it: a link is
-/// not followed, and a file that holds something else than a capture stays.
+/// Opens a file to write a capture. The client may have fewer rights than this process, so nothing is overwritten: a
+/// link is not followed, and a file with other content than a capture stays.
 fn open(reach: &Reach, path: &Path) -> Result<File, FileError> {
     let place = reach.place(path)?;
     let Some(mut file) = place.existing()? else { return place.create() };

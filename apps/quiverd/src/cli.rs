@@ -109,7 +109,7 @@ async fn serve_client(
     let (reader, writer) = tokio::io::split(stream);
     let mut client = Client { reader, writer, session: Session::new(settings), place: &place, has_ended: false };
     tokio::select! {
-        // A client that breaks off ends its task; there is nobody to tell.
+        // A broken connection ends its task; no client is left to tell.
         _ = client.serve(&control) => {}
         loss = place.lost() => tracing::info!("a client of VPP's command line is disconnected: {loss}"),
     }
@@ -209,7 +209,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
         }
     }
 
-    /// Sends what is to be sent, which counts to what waits for clients until it is read.
+    /// Sends the output; it counts as waiting for clients until it is read.
     async fn flush(&mut self) -> io::Result<()> {
         let output = self.session.take_output();
         self.place.holds(output.capacity());
@@ -232,7 +232,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
     }
 }
 
-/// Reads what has come, and waits for it; false at the end.
+/// Reads available input, and waits for it; returns false at the end.
 async fn read(reader: &mut (impl AsyncRead + Unpin), session: &mut Session) -> io::Result<bool> {
     let mut buffer = [0; READ_SIZE];
     let length = reader.read(&mut buffer).await?;

@@ -1,7 +1,7 @@
 //! The configuration with which quiverd starts: a file, or the saved one. SIGHUP has the file read again.
 //!
-//! A file that has changed since it was read last is applied; one that has not leaves what runs alone, with what commands and
-//! clients have changed meanwhile: logrotate sends SIGHUP every night. A file that is refused changes nothing.
+//! A file that has changed since the last read is applied; an unchanged one leaves the running configuration alone,
+//! with changes by commands and clients: logrotate sends SIGHUP every night. A refused file changes nothing.
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -30,7 +30,7 @@ pub struct ConfigFile {
     path: PathBuf,
     /// Whether it is a startup.conf, whose options hold while quiverd runs.
     is_startup: bool,
-    /// Tells its content from others: what was read last and not refused.
+    /// Hash of the content that was read last and not refused.
     read: Cell<u64>,
 }
 
@@ -53,7 +53,7 @@ impl ConfigFile {
         self.is_startup
     }
 
-    /// Reads it again, and applies it if it has changed. What there is to say about it; an error if it was refused.
+    /// Reads it again, and applies it if it has changed. Returns a message, or an error if it was refused.
     async fn reload(&self, control: &Control) -> Result<String, String> {
         let (name, path) = (&self.name, self.path.clone());
         let text = aside(move || files::read_text(&path, LENGTH_MAX).map_err(io::Error::other)).await;
@@ -111,7 +111,8 @@ pub async fn start(control: &Control, file: Option<&ConfigFile>, text: Option<&s
     }
 }
 
-/// Answers SIGHUP: reads the file again. What there is to say; an error if the file was refused, and what ran runs on.
+/// Answers SIGHUP: reads the file again. Returns a message, or an error if the file was refused and the previous
+/// configuration runs on.
 pub async fn reload(control: &Control, file: Option<&ConfigFile>) -> Result<String, String> {
     let control = control.through(Source("SIGHUP"));
     match file {

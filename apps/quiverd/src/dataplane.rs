@@ -14,7 +14,7 @@ use quiverd::upkeep::{downgrade, upkeep};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tokio::net::unix::pipe::Receiver;
 
-/// How many buffers can be asked for: from some for a small vector to 160 GB of them.
+/// Parses a number of buffers: from some for a small vector to 160 GB of them.
 fn buffers() -> RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(64..=1 << 26)
 }

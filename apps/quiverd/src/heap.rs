@@ -37,7 +37,7 @@ pub fn read() -> Result<Heap> {
 /// glibc's account of its memory. The function exists since glibc 2.33, and packages also run with older ones: so it is looked
 /// up, not linked.
 fn mallinfo2() -> Result<libc::mallinfo2> {
-    // SAFETY: The name ends with a zero, and the handle stands for what is loaded.
+    // SAFETY: The name ends with a zero, and the handle stands for all loaded libraries.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
     if function.is_null() {
         return Err(Error::new(ErrorKind::Unsupported, "it takes glibc 2.33 or newer"));
@@ -55,8 +55,8 @@ const FREE_MAX: usize = 32 << 20;
 /// Period of the check.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Gives memory back to the system that the allocator keeps of what has gone: long answers, many clients, large
-/// configurations. It takes long, so another thread does it.
+/// Returns free memory of the allocator to the system: after long answers, many clients, large configurations. It takes
+/// long, so another thread does it.
 pub async fn keep_small(control: Control) {
     loop {
         control.sleep(PERIOD).await;
@@ -71,12 +71,12 @@ pub async fn keep_small(control: Control) {
 /// Gives free memory back, if there is much or glibc cannot tell; whether there was.
 fn give_back() -> bool {
     let is_much = mallinfo2().map_or(true, |info| info.fordblks > FREE_MAX);
-    // SAFETY: The function takes a number by value, and glibc locks its arenas itself. It changes nothing of what is
-    // allocated. It may be called at any time from any thread.
+    // SAFETY: The function takes a number by value, and glibc locks its arenas itself. It does not change allocated
+    // memory. It may be called at any time from any thread.
     is_much && unsafe { libc::malloc_trim(0) } == 1
 }
 
-/// Where the heap begins, its size, and what of it is in memory, in bytes: proc_pid_smaps(5).
+/// Start of the heap, its size, and its resident part, in bytes: proc_pid_smaps(5).
 fn place(smaps: impl Iterator<Item = String>) -> Option<(u64, u64, u64)> {
     let mut lines = smaps.skip_while(|line| !line.ends_with("[heap]"));
     let first = lines.next()?;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use quiver_control::{Clock, Control, LocalFuture, Spawner, Time, Timer};
 use tokio::sync::Notify;
-// Tokio's clock, which is the one that its timers know: in tests it may stand still.
+// Tokio's clock, on which its timers run: in tests it may stand still.
 use tokio::time::Instant;
 
 /// A clock at the end of its numbers would leave nothing to wait for: 100 years are far from there.
@@ -18,9 +18,9 @@ struct Host(Rc<Inner>);
 
 struct Inner {
     start: Instant,
-    /// How far the clock is ahead of the machine's.
+    /// Lead of this clock over the machine's.
     ahead: Cell<Duration>,
-    /// Wakes who sleeps when the clock goes ahead.
+    /// Wakes sleepers when the clock goes ahead.
     advanced: Notify,
 }
 

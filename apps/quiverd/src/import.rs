@@ -1,5 +1,5 @@
-//! `--import`: what VPP would be started with, as options of quiverd and a configuration of Quiver's. Nothing is started and
-//! nothing of the machine is touched: the commands change a configuration that nobody applies.
+//! `--import`: converts VPP's start-up settings to options of quiverd and a configuration of Quiver. Starts nothing and
+//! touches nothing of the machine: the commands change a configuration that is never applied.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::settings::this_machine;
 /// A command that waits for longer waits for something that a rehearsal does not have.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was imported.
+/// Result of an import.
 pub struct Imported {
-    /// The configuration, with the options and what was left in comments before it.
+    /// The configuration, below comments with the options and the ignored settings.
     pub text: String,
     /// Whether something was left.
     pub has_left: bool,
 }
 
-/// Imports a `startup.conf` and the commands of a script, by default the one that it names.
+/// Imports a `startup.conf` and the commands of a script, by default the script that it names.
 pub async fn import(startup: &Path, script: Option<&PathBuf>) -> Result<Imported, String> {
     let name = startup.display().to_string();
     let text = read(startup)?;
@@ -84,7 +84,7 @@ fn rehearsal(workers: usize) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Runs the commands of a script; what was refused, with its line and why.
+/// Runs the commands of a script; returns the refused ones, each with its line and the error.
 async fn rehearse(control: &Control, file: &Path, text: &str) -> Vec<String> {
     let mut refused = vec![];
     for Piece { line, text, .. } in script(text) {

@@ -33,7 +33,7 @@ const BURST: u32 = 100;
 pub struct Begun {
     /// The lines that `show log` shows.
     pub lines: Lines,
-    /// Changes what is logged.
+    /// Changes the log levels.
     pub levels: SetLevels,
     /// The file to which it goes, if it goes to one.
     pub file: Option<Arc<LogFile>>,
@@ -67,7 +67,7 @@ pub fn begin(settings: &Settings) -> Result<Begun, String> {
     Ok(Begun { lines, levels: set, file })
 }
 
-/// A filter, and what adds to it what is said of single classes.
+/// A filter, and the function that sets levels of single classes in it.
 fn changeable(begun: String, filter: Targets) -> (reload::Layer<Targets, Registry>, SetLevels) {
     let (filter, handle) = reload::Layer::new(filter);
     let set = move |levels: &Levels| {
@@ -88,18 +88,18 @@ fn changeable(begun: String, filter: Targets) -> (reload::Layer<Targets, Registr
     (filter, Rc::new(set))
 }
 
-/// Where in the code a class logs: a room is a package, and its parts are modules. What `show log` calls so is taken as it is.
+/// Module path of a class: a room is a package, and its parts are modules. Names as in `show log` are used unchanged.
 fn target(class: &str) -> String {
     let path = class.replace('-', "_").replace('/', "::");
     if path.starts_with("quiver") { path } else { format!("quiver_{path}") }
 }
 
-/// Leaves out what is said very often: whoever is refused again and again fills no disk. What is for finding mistakes is not
-/// touched.
+/// Rate limit of log messages, so that a client that is refused again and again fills no disk. Debug messages are not
+/// limited.
 #[derive(Default)]
 struct Limit(Mutex<HashMap<Identifier, Allowance>>);
 
-/// How often a place in the code may still say something.
+/// Remaining messages of a place in the code.
 struct Allowance {
     lines: u32,
     since: Instant,
@@ -148,7 +148,7 @@ impl<S: Subscriber> Layer<S> for Limit {
     }
 }
 
-/// Keeps what is logged for `show log`.
+/// Keeps log lines for `show log`.
 struct Kept(Lines);
 
 impl<S: Subscriber> Layer<S> for Kept {
@@ -166,7 +166,7 @@ impl<S: Subscriber> Layer<S> for Kept {
     }
 }
 
-/// What an event says: its message, and its other fields behind it.
+/// Text of an event: its message, and its other fields behind it.
 struct Told(String);
 
 impl Visit for Told {

@@ -57,7 +57,8 @@ use settings::{Given, SettingsError};
 use socket::Socket;
 
 fn main() -> ExitCode {
-    // Before there are other threads, which take over what this one has. Without, quiverd says later what it was refused.
+    // Before other threads start, which inherit the capabilities. If this fails, quiverd reports later which operation
+    // was refused.
     let _ = permitted::take();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let given = match settings::read(&arguments, &settings::this_machine()) {
@@ -89,7 +90,7 @@ fn failed(error: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says what was given, and runs the daemon on this thread.
+/// Prints notes on the settings, and runs the daemon on this thread.
 fn begin(given: Given) -> Result<(), String> {
     let log = log::begin(&given.settings)?;
     for note in &given.notes {
@@ -111,7 +112,7 @@ fn on_this_thread<T>(work: impl Future<Output = Result<T, String>>) -> Result<T,
     tokio::task::LocalSet::new().block_on(&runtime, work)
 }
 
-/// Prints what a startup.conf and a script lead to; the status says whether something had to be left out.
+/// Prints the conversion of a startup.conf and a script; the status tells whether settings had to be left out.
 fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> {
     let imported = on_this_thread(import::import(startup, script))?;
     std::io::stdout().write_all(imported.text.as_bytes()).map_err(|error| format!("it cannot be written: {error}"))?;
@@ -190,7 +191,7 @@ async fn run(given: Given, log: log::Begun) -> Result<(), String> {
     tracing::info!("serving commands at {}", path.display());
     let viewers = viewers.map(|group| Socket::bind(&protocol::viewers_path(&path), Some(group), &places));
     let viewers = viewers.transpose().map_err(|error| error.to_string())?.map(Server::for_viewers);
-    // Who finds the API's socket expects the statistics to be there, too.
+    // A client that finds the API's socket expects the statistics' socket to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
     let programs = match &settings.punt_socket {
         Some(path) => {
@@ -288,7 +289,7 @@ async fn serve_viewers(server: Option<Server>, control: &Control) {
 struct Folders {
     /// Of its sockets.
     runtime: PathBuf,
-    /// Of what it writes for its clients.
+    /// Folder of captures and traces.
     captures: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! Metrics for others: an HTTP endpoint that Prometheus scrapes, and reports to a collector of OpenTelemetry's. Both say
-//! what the statistics segment says at that moment.
+//! Metrics: an HTTP endpoint that Prometheus scrapes, and reports to an OpenTelemetry collector. Both have the current
+//! values of the statistics segment.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,10 +20,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// Clients that are served at a time. One more takes the place of the one that has had its place for longest: who asks at once
-/// is answered, however many have connected and do not.
+/// Clients that are served at a time. One more takes the place of the client that has had its place for longest: a
+/// client that sends its request at once gets its answer, however many others are connected and silent.
 const CLIENTS_MAX: usize = 16;
-/// How long a client, or a collector, may take.
+/// Longest time for a client, or a collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The endpoint.
@@ -78,7 +78,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     }
 }
 
-/// Answers one request; what the client does wrong is its own affair.
+/// Answers one request; errors of the client are ignored.
 async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, control: &Control) {
     let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(respond(&request, control).await));
     let connection =
@@ -116,7 +116,7 @@ async fn made(control: &Control, text: impl FnOnce(Vec<Metric>) -> String + Send
     })
 }
 
-/// A collector: where it is, and what to ask for there.
+/// A collector: its address, and the path of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
     authority: String,
@@ -235,7 +235,7 @@ mod tests {
                     let answer = ask(address, request).await;
                     assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {answer}");
                 }
-                // Whoever says nothing has a place, and the others have theirs.
+                // A silent client has a place, and the others have theirs.
                 let silent = TcpStream::connect(address).await.unwrap();
                 let answer = ask(address, "GET /metrics HTTP/1.0\r\n\r\n").await;
                 assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");

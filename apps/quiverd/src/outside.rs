@@ -1,5 +1,5 @@
-//! Files that clients name: read aside from control, by few threads at a time, so that those on a disk that does not answer keep
-//! none from what else is written and read.
+//! Files that clients name: read aside from control, by few threads at a time, so that a disk that does not answer does
+//! not block other reads and writes.
 
 use std::io;
 use std::path::Path;

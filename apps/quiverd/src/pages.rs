@@ -1,4 +1,4 @@
-//! The generated pages of the documentation, which must be what this daemon has. `UPDATE=1 cargo test -p quiverd pages`
+//! The generated pages of the documentation, which must agree with this daemon. `UPDATE=1 cargo test -p quiverd pages`
 //! writes them anew.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,8 @@ use quiver_engine::{Dataplane, Settings, To};
 
 use crate::features::{Room, register_all};
 
-/// The graph as a picture that Markdown viewers draw: nodes, their arcs but drops, feature arcs as rounded boxes; behind these,
-/// what leads to a feature says its phase.
+/// The graph as a picture that Markdown viewers draw: nodes, their arcs but drops, feature arcs as rounded boxes;
+/// behind these, the label of an arc to a feature is its phase.
 fn graph(control: &Control) -> String {
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();
@@ -126,7 +126,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compares a file, or the part of it between two marks, with what it should be; writes it if told to.
+/// Compares a file, or the part of it between two marks, with the expected text; writes it if told to.
 fn check(file: &str, marks: Option<(&str, &str)>, expected: &str) {
     let path = root().join(file);
     let now = std::fs::read_to_string(&path).unwrap_or_default();
@@ -184,7 +184,7 @@ async fn messages_have_the_checksums_of_vpp() {
     with_control(compare).await;
 }
 
-/// The graph, and who takes which packets, in lines that say nothing of the order in which nodes were registered.
+/// The graph with its claims, in lines that do not depend on the order of registration.
 fn lines(control: &Control) -> BTreeSet<String> {
     let dataplane = control.room::<Dataplane>();
     let claims = dataplane.graph().claims().map(|(node, number, claim)| {

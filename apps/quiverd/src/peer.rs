@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection: the process, and the user as whom it runs.
+//! Peer of a connection: its process, and the user of that process.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use nix::unistd::{Uid, User, geteuid};
 use quiver_control::transaction::Author;
 use tokio::net::UnixStream;
 
-/// The process at the other end, as the kernel vouches for it. All those of whom it knows nothing are one: those behind a
-/// network, and those of each user whose processes have no number here.
+/// The process at the other end, by the kernel's credentials. All unknown peers are one: those behind a network, and
+/// those of each user whose processes have no number here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Peer {
     /// The user's number.
@@ -37,7 +37,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// The author that a user is: those who are neither root nor quiverd's own user have fewer rights than quiverd.
+/// The author of a user: users other than root and quiverd's own have fewer rights than quiverd.
 fn with_rights(author: Author, uid: u32) -> Author {
     if uid == 0 || uid == geteuid().as_raw() { author } else { author.as_guest() }
 }
@@ -54,7 +54,7 @@ impl Users {
         if let Some(author) = self.0.borrow().get(&uid) {
             return author.clone();
         }
-        // The list of users may be on another machine: nobody waits for it but this client.
+        // The user database may be on another machine: only this client waits for it.
         let found = tokio::task::spawn_blocking(move || User::from_uid(Uid::from_raw(uid))).await;
         let name = found.ok().and_then(Result::ok).flatten().map_or_else(|| format!("uid {uid}"), |user| user.name);
         let author = with_rights(Author::new(&name).with_uid(uid), uid);

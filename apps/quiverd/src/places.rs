@@ -1,10 +1,10 @@
-//! Who is connected, and who has to go when places or memory are all taken.
+//! Connected clients, and eviction when all places or all memory are taken.
 //!
-//! A client that waits for its next command costs a file descriptor and a task; the one that has done so for longest
-//! gives its place to a newcomer. After those come clients that do not read their answers. Whoever waits, for an answer
-//! or for events, keeps its place, unless its user has more places than any other, and its process more than any other
-//! of that user: that process has to share with those who have fewer. In the same way memory is shared: when all clients
-//! together have too much waiting, the largest part goes.
+//! A client that waits for its next command costs a file descriptor and a task. The client that has been idle for
+//! longest gives its place to a newcomer. After those come clients that do not read their answers. A client that waits
+//! for an answer or for events keeps its place, unless its user has more places than any other, and its process more
+//! than any other process of that user: that process has to share with those who have fewer. Memory is shared in the
+//! same way: when all clients together have too much waiting, the client with the largest part is disconnected.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -23,12 +23,13 @@ use crate::peer::Peer;
 const CLIENTS_MAX: usize = 10_000;
 /// Bytes of all clients together that may wait, to be answered or to be read: 256 requests of the longest of the binary API.
 const BYTES_MAX: usize = 256 << 20;
-/// Places that anybody may have of clients that do nothing: a controller and its health probe, and some more.
+/// A newcomer whose user or process has at most this many places may evict idle clients of users or processes with
+/// fewer: a controller and its health probe, and some more.
 const FEW: usize = 4;
 /// A reader that takes nothing for this long may have to make room.
 const READER_HANGS: Duration = Duration::from_secs(2);
 
-/// What a client is doing.
+/// Activity of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// Nothing: it has not sent a whole request.
@@ -64,18 +65,18 @@ pub enum Loss {
         of all together"
     )]
     Bytes {
-        /// What it has.
+        /// Its waiting bytes.
         bytes: usize,
         /// The process.
         of: Peer,
-        /// What its clients have.
+        /// Waiting bytes of all its clients.
         all: usize,
-        /// What all may have.
+        /// Limit for all clients together.
         limit: usize,
     },
 }
 
-/// There is no place, and nobody can be spared.
+/// All places are taken, and no client can be evicted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{limit} clients wait for answers or events, {places} of them of {of}, which asks for one more place")]
 pub struct TurnedAway {
@@ -91,7 +92,7 @@ pub struct Places(Rc<Taken>);
 struct Taken {
     limit: usize,
     bytes_max: usize,
-    /// What waits now.
+    /// Bytes that wait now.
     bytes: Cell<usize>,
     clients: RefCell<BTreeMap<u64, Rc<State>>>,
     users: RefCell<HashMap<Option<u32>, Rc<Share>>>,
@@ -99,7 +100,7 @@ struct Taken {
     next: Cell<u64>,
 }
 
-/// What the clients of a user have, or those of a process.
+/// Places and bytes of the clients of one user, or of one process.
 #[derive(Default)]
 struct Share {
     places: Cell<usize>,
@@ -118,8 +119,8 @@ struct State {
 }
 
 impl State {
-    /// Whether the newcomer, who has its place already, belongs to somebody who has more than whom this one belongs to, and more
-    /// than a few.
+    /// Whether the newcomer, which has its place already, belongs to a user or process with more places than this
+    /// client's, and with more than a few.
     fn has_less_than(&self, newcomer: &State) -> bool {
         let (own, other) = match self.peer.user == newcomer.peer.user {
             true => (&self.process, &newcomer.process),
@@ -136,8 +137,8 @@ pub struct Place {
     taken: Rc<Taken>,
 }
 
-/// How many clients there can be: half of the files that may be open, so that drivers have the other half. The limit is
-/// raised as far as the system lets us.
+/// Largest number of clients: half of the files that may be open, so that drivers have the other half. Raises the limit
+/// of open files as far as the system allows.
 pub fn by_open_files() -> usize {
     let files = getrlimit(Resource::RLIMIT_NOFILE)
         .map_or(1024, |(soft, hard)| if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft });
@@ -156,7 +157,7 @@ impl Places {
         Places(Rc::new(Taken { limit, bytes_max, bytes, clients, users, processes, next }))
     }
 
-    /// A place for a newcomer; if need be that of somebody who is told to go.
+    /// Takes a place for a newcomer, if need be that of a client that is evicted.
     pub fn take(&self, peer: Peer) -> Result<Place, TurnedAway> {
         let place = self.0.add(peer);
         if self.0.clients.borrow().len() > self.0.limit && !self.0.make_room(Some(&place)) {
@@ -179,7 +180,7 @@ impl Places {
     }
 }
 
-/// What somebody has, if need be from now on.
+/// Returns the share of a user or process; creates it if there is none.
 fn share<K: Eq + Hash>(all: &RefCell<HashMap<K, Rc<Share>>>, of: K) -> Rc<Share> {
     all.borrow_mut().entry(of).or_default().clone()
 }
@@ -253,7 +254,7 @@ impl Taken {
         let crowd = || {
             let new = &newcomer?.state;
             let (number, client) = clients.iter().max_by_key(|(number, client)| {
-                // Among equals the newcomer's own, from whom nothing is gained.
+                // Among equals the newcomer's own client, whose eviction gains nothing.
                 let user = (client.user.places.get(), client.peer.user == new.peer.user);
                 let process = (client.process.places.get(), client.peer == new.peer);
                 (user, process, Reverse((client.since.get(), **number)))
@@ -268,7 +269,7 @@ impl Taken {
         true
     }
 
-    /// Tells the client to go that has most waiting, of the process and the user who have.
+    /// Evicts the client with the most waiting bytes, of the process and the user with the most.
     fn make_memory(&self) {
         let clients = self.clients.borrow();
         let largest = clients.iter().max_by_key(|(_, client)| {
@@ -284,13 +285,14 @@ impl Taken {
 }
 
 impl Place {
-    /// Notes what the client does now; whoever reads notes every progress.
+    /// Notes the client's activity. A client that reads reports each progress.
     pub fn is(&self, doing: Doing) {
         self.state.doing.set(doing);
         self.state.since.set(Instant::now());
     }
 
-    /// Notes how many bytes wait for the client and from it. Whoever has most has to go if that is too much.
+    /// Notes how many bytes wait for the client and from it. If that is too much for all together, the client with the
+    /// most bytes is evicted.
     pub fn holds(&self, bytes: usize) {
         if bytes == self.state.bytes.get() || self.state.loss.borrow().is_some() {
             return;

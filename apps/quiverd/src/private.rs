@@ -1,4 +1,4 @@
-//! The folder of what quiverd writes for its clients: captures and traces of the API. Only its user looks into it.
+//! The folder of files that quiverd writes for its clients: captures and traces of the API. Only its user can read it.
 
 use std::fs::DirBuilder;
 use std::io;

@@ -1,4 +1,5 @@
-//! Punted packets for programs are datagrams to sockets of the system's, and what programs send are datagrams to the daemon's.
+//! Punted packets for programs are datagrams to sockets of the system; programs send packets as datagrams to the
+//! daemon's socket.
 
 use std::cell::OnceCell;
 use std::io;
@@ -26,7 +27,7 @@ impl Sockets for Datagrams {
             Some(socket) => socket,
             None => {
                 let socket = UnixDatagram::unbound()?;
-                // A program that does not read loses packets, and holds nobody up.
+                // A program that does not read loses packets, and does not delay others.
                 socket.set_nonblocking(true)?;
                 self.0.get_or_init(|| socket)
             }
@@ -48,7 +49,7 @@ impl Programs {
         Ok(Programs { socket, _name: name })
     }
 
-    /// Takes what programs send, for ever.
+    /// Receives packets of programs, for ever.
     async fn take(&self, control: &Control) {
         // One byte more tells those that are too long.
         let mut datagram = vec![0; DATAGRAM_MAX + 1];

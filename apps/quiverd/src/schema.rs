@@ -1,4 +1,4 @@
-//! The schema of configuration files against what reads them: field by field, of all kinds.
+//! The schema of configuration files compared with their reader: field by field, of all kinds.
 //!
 //! Texts are only compared where the schema knows which there are, by an enumeration: it says of others that they are texts.
 
@@ -106,7 +106,7 @@ fn has_fields(schema: &Value, fields: &Map<String, Value>) -> bool {
     required.into_iter().all(|name| fields.contains_key(name)) && fields.iter().all(fits)
 }
 
-/// Values that a schema takes: of each choice the ends and what lies between them. No texts but enumerated ones.
+/// Values that a schema accepts: of each choice the ends and the values in between. No texts but enumerated ones.
 fn generated(schema: &Value) -> Vec<Value> {
     if let Some(any) = schema["anyOf"].as_array() {
         return any.iter().flat_map(generated).collect();

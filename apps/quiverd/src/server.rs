@@ -55,7 +55,7 @@ fn turn_away(stream: &UnixStream, why: &TurnedAway) {
         "{why}, and no more are served at a time: end some of their commands, or let quiverd open more files (ulimit -n, \
         LimitNOFILE)"
     );
-    // One line fits the empty socket buffer; a client for whom it does not is not worth waiting for.
+    // One line fits the empty socket buffer; a client with a full one is not worth waiting for.
     let _ = stream.try_write(&line_of(&Response::Error(Refusal::because(Reason::Crowded, what))));
 }
 

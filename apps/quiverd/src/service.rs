@@ -11,7 +11,7 @@ use sd_notify::NotifyState;
 /// Extension of the start timeout while the configuration loads.
 const LOADING: Duration = Duration::from_secs(30);
 
-/// Says in a sentence what quiverd does: `systemctl status` shows it.
+/// Reports quiverd's state in a sentence: `systemctl status` shows it.
 pub fn status(text: &str) {
     tell(&[NotifyState::Status(&one_line(text))]);
 }

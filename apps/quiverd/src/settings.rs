@@ -18,7 +18,8 @@ use crate::configuration::ConfigFile;
 use crate::dataplane::DataplaneArguments;
 use crate::statistics::StatisticsArguments;
 
-/// What `--version` says. The lab reads whether figures of this build mean anything (`quiver_daemon::is_debug_build`).
+/// Text of `--version`. The lab reads from it whether figures of this build mean anything
+/// (`quiver_daemon::is_debug_build`).
 const VERSION: &str = match cfg!(debug_assertions) {
     true => concat!(env!("CARGO_PKG_VERSION"), " (debug build)"),
     false => env!("CARGO_PKG_VERSION"),
@@ -165,11 +166,11 @@ fn unspoken(word: &str) -> Result<Unspoken, String> {
 }
 
 impl Settings {
-    /// What holds of neighbours where their settings say nothing of it.
+    /// Defaults of neighbor settings.
     pub fn neighbor_defaults(&self) -> NeighborDefaults {
         NeighborDefaults { unresolved: self.unresolved, strangers: self.strangers }
     }
-    /// What holds of IP tables that say nothing of it.
+    /// Defaults of IP tables.
     pub fn table_defaults(&self) -> TableDefaults {
         TableDefaults { no_route: self.no_route, link_layer_broadcast: self.link_layer_broadcast }
     }
@@ -212,7 +213,7 @@ pub struct VppArguments {
 impl VppArguments {
     /// The settings of VPP's command line.
     pub fn terminal(&self) -> terminal::Settings {
-        // As VPP, it stands apart from what is typed.
+        // As in VPP, a blank separates it from the input.
         let prompt = format!("{} ", self.cli_prompt.trim_end());
         let greeting = concat!(
             "Quiver ",
@@ -244,12 +245,12 @@ pub enum SettingsError {
     Startup {
         /// Its name.
         source_name: String,
-        /// What is wrong with it.
+        /// Its error.
         error: StartupError,
     },
 }
 
-/// The settings, and what else was said.
+/// The settings, the configuration, and notes.
 #[derive(Debug)]
 pub struct Given {
     /// The settings.
@@ -260,7 +261,7 @@ pub struct Given {
     pub configuration: Option<String>,
     /// The options that were made of VPP's settings, if there were any.
     pub from_startup: Option<Vec<String>>,
-    /// What is to be said about VPP's settings.
+    /// Notes on VPP's settings.
     pub notes: Vec<Note>,
 }
 
@@ -282,7 +283,7 @@ pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, Settings
         file = Some(read);
     }
     if !settings.startup.is_empty() {
-        // Whoever starts VPP may leave several words, or none, in one argument.
+        // Scripts that start VPP may pass several words, or none, in one argument.
         read_startup(&mut startup, Source::CommandLine, &settings.startup.join(" "))?;
     }
     if !has_startup {
@@ -290,7 +291,7 @@ pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, Settings
     }
     let options = startup.options(machine);
     let (program, own) = arguments.split_at(arguments.len().min(1));
-    // What the command line says itself comes later, and counts.
+    // Options of the command line come later, and override these.
     let all = program.iter().cloned().chain(options.iter().map(OsString::from)).chain(own.iter().cloned());
     let settings = Settings::try_parse_from(all)?;
     Ok(Given { settings, file, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
@@ -304,7 +305,7 @@ fn read_startup(startup: &mut Startup, source: Source<'_>, text: &str) -> Result
     startup.read(source, text).map_err(|error| SettingsError::Startup { source_name, error })
 }
 
-/// What settings depend on: the cores of this machine, and the folder where VPP would have its sockets.
+/// Values of this machine that settings depend on: its cores, and the default folder of VPP's sockets.
 pub fn this_machine() -> Machine {
     let uid = nix::unistd::geteuid();
     let runtime_folder =

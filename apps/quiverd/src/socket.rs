@@ -1,4 +1,4 @@
-//! Sockets that clients connect to: bound so that nobody's is taken away, and each client served by its own task.
+//! Sockets for clients: bound without replacing a socket in use; a task of its own serves each client.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -15,10 +15,10 @@ use crate::places::{Place, Places, TurnedAway};
 /// Why the daemon has no such socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Somebody serves there.
+    /// Another process serves there.
     #[error("another daemon serves {0}: stop it, or give this one another socket")]
     InUse(PathBuf),
-    /// It is somebody's file.
+    /// The file is no socket.
     #[error("{0} is not a socket, and stays as it is: choose another path")]
     Taken(PathBuf),
     /// The socket may not be given to the group.
@@ -38,12 +38,12 @@ pub enum SocketError {
     Refused {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
-/// Where something is served: a socket, with what else is said about it, and whether the daemon can do without it.
+/// A socket to serve, with further data, and whether the daemon can do without it.
 pub type Served<P = PathBuf> = (P, bool);
 
 /// Where VPP's clients look first.
@@ -67,7 +67,7 @@ pub fn paths<P: From<PathBuf>>(name: &str, given: Vec<P>, standard: &Standard<'_
     own.into_iter().chain(vpp).map(|(path, can_be_missed)| (path.into(), can_be_missed)).collect()
 }
 
-/// Binds all sockets of something, each with `bind`; `what` it is goes to the log.
+/// Binds all sockets of a service, each with `bind`; `what` is its name in the log.
 pub fn bind_all<P: AsRef<Path>, S>(
     what: &str,
     places: &[Served<P>],
@@ -87,7 +87,7 @@ pub fn bind_all<P: AsRef<Path>, S>(
     Ok(sockets)
 }
 
-/// Why a port cannot be had, with what to do about it.
+/// Error text and remedy for a refused port.
 pub fn port_refused(option: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -124,12 +124,12 @@ impl Name {
         }
         match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => return Err(SocketError::InUse(path.to_owned())),
-            // Somebody serves, though no streams.
+            // Another process serves there, though no streams.
             Err(error) if error.raw_os_error() == Some(nix::libc::EPROTOTYPE) => {
                 return Err(SocketError::InUse(path.to_owned()));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // Nobody listens, or it is something that nobody can listen on.
+            // No process listens, or the file is no socket.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 if !std::fs::symlink_metadata(path).map_err(refused)?.file_type().is_socket() {
                     return Err(SocketError::Taken(path.to_owned()));
@@ -137,8 +137,8 @@ impl Name {
             }
             Err(error) => return Err(refused(error)),
         }
-        // The file gets its name when it listens and is protected: whoever sees it can connect, if they may. A dead
-        // daemon's file is replaced by that.
+        // The file gets its name when it listens and is protected: a client that sees it can connect, if it may. This
+        // replaces a dead daemon's file.
         let mut unnamed = path.as_os_str().to_owned();
         unnamed.push(format!(".{}", std::process::id()));
         let unnamed = Path::new(&unnamed);
@@ -196,7 +196,7 @@ impl Socket {
     }
 }
 
-/// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told why.
+/// Serves clients for ever, each with `client`; calls `turn_away` with the reason for clients without a place.
 pub async fn serve<S, F: Future<Output = ()> + 'static>(
     accept: impl AsyncFn() -> io::Result<(S, Peer)>,
     places: &Places,

@@ -1,8 +1,8 @@
 //! Where the daemon keeps the history of its configuration: a file for each version, in a folder of its own.
 //!
-//! A version is written to a file beside its own, brought to the disk, and given its name: whatever happens, a name
-//! stands for a whole version. What an unfinished write has left is removed at the next start. Beside them is the number that
-//! tells this daemon from others.
+//! A version is written to a file beside its own, brought to the disk, and given its name: so a name always stands for
+//! a whole version. Remains of an unfinished write are removed at the next start. Beside them is the number that
+//! distinguishes this daemon from others.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -13,9 +13,9 @@ use quiver_control::LocalFuture;
 use quiver_control::files;
 use quiver_control::transaction::Store;
 
-/// What the names of versions end with.
+/// Suffix of the file names of versions.
 const ENDING: &str = ".yaml";
-/// What the names of unfinished ones end with.
+/// Suffix of the names of unfinished files.
 const UNFINISHED: &str = ".new";
 /// Configurations may hold secrets.
 const PRIVATE: u32 = 0o600;
@@ -36,7 +36,7 @@ pub enum StateError {
     Refused {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
 }
@@ -129,7 +129,7 @@ impl Store for Folder {
 
     fn read(&self, number: u64) -> LocalFuture<io::Result<String>> {
         let file = self.file(number);
-        // What is not text is no version, and told as one that cannot be read.
+        // A file that is not text is reported as an unreadable version.
         aside(move || fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 

@@ -1,4 +1,4 @@
-//! The statistics segment's sockets: whoever connects is given the memory file, which is all that is ever said there.
+//! Sockets of the statistics segment: every client gets the memory file, and nothing else is sent.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -51,11 +51,11 @@ pub struct StatisticsArguments {
 }
 
 impl StatisticsArguments {
-    /// How the segment is made.
+    /// Settings of the segment.
     pub fn segment(&self) -> quiver_stats::Settings {
         quiver_stats::Settings { size: self.stats_size }
     }
-    /// How it is filled.
+    /// Settings of its updates.
     pub fn upkeep(&self) -> quiver_statistics::Settings {
         quiver_statistics::Settings {
             update_interval: self.stats_interval,

@@ -29,7 +29,7 @@ impl TraceFiles for Traces {
         let (folder, path) = (self.folder.clone(), self.folder.path().join(name));
         self.outside.work(&path.clone(), move || {
             folder.made_for(&path)?;
-            // Somebody else's file of this name, or a link to one, stays as it is.
+            // A file of another user with this name, or a link to one, stays as it is.
             let mut file = Reach::default().place(&path)?.create()?;
             file.write_all(&content).map_err(|error| FileError::refused(&path, error))?;
             Ok(path)

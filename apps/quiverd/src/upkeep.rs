@@ -5,7 +5,7 @@ use std::time::Duration;
 use quiver_control::Control;
 use quiver_engine::{Backing, Dataplane, PoolError};
 
-/// How often what workers no longer read is freed, and the buffers' store is looked at.
+/// Interval between rounds that free unused state of workers and refill the store of buffers.
 const UPKEEP: Duration = Duration::from_millis(10);
 /// The same while nothing changes: pauses double up to this.
 ///
@@ -16,7 +16,7 @@ const STORED_LOW: usize = 2048;
 /// Buffers made at once when the pool grows.
 const GROWTH: u32 = 16_384;
 
-/// What to say where buffers have lesser pages than huge ones, and what to do about it. None if they are huge.
+/// Warning and remedy if buffers do not use reserved huge pages; none if they do.
 pub fn downgrade(backing: Backing, are_shared: bool) -> Option<&'static str> {
     match (backing, are_shared) {
         (Backing::Huge, _) => None,
@@ -33,7 +33,7 @@ pub fn downgrade(backing: Backing, are_shared: bool) -> Option<&'static str> {
     }
 }
 
-/// Frees what workers no longer read, and grows the pool before it runs dry.
+/// Frees state that workers no longer read, and grows the pool before it runs dry.
 pub async fn upkeep(control: Control) {
     let (mut at_limit, mut pause, mut stored) = (false, UPKEEP, 0);
     loop {

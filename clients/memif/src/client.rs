@@ -21,14 +21,14 @@ use crate::{Settings, SettingsError};
 /// Slaves that have connected and not said yet which interface they want; more are let in as the oldest goes.
 const STRANGERS_MAX: usize = 64;
 
-/// What became readable: an eventfd of a queue, or anything else.
+/// Kind of a readable file descriptor: an eventfd of a queue, or any other.
 const QUEUE: u64 = 1;
 const CONTROL: u64 = 0;
 
-/// What peers of an interface are told that its program does not want any more.
+/// Reason that peers receive when the program closes an interface.
 const CLOSED: &str = "interface closed";
 
-/// Why a client or an interface cannot be had.
+/// Errors of a client or an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The settings.
@@ -36,7 +36,7 @@ pub enum ClientError {
     Settings {
         /// The interface's number on its socket.
         id: u32,
-        /// What is wrong.
+        /// The error.
         source: SettingsError,
     },
     /// The socket.
@@ -44,7 +44,7 @@ pub enum ClientError {
     Socket {
         /// Its name.
         socket: Address,
-        /// Why not.
+        /// The error.
         source: ChannelError,
     },
     /// Two masters of one number.
@@ -68,23 +68,24 @@ fn system(what: &'static str) -> impl Fn(Errno) -> ClientError {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct InterfaceId(pub u32);
 
-/// What happened to an interface.
+/// An event of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// Packets can pass.
     Connected(Peer),
-    /// They cannot any more, or the peer did not come to terms with us. A slave tries again, a master waits for the next.
+    /// Packets cannot pass: the connection ended, or the handshake failed. A slave tries again; a master waits for the
+    /// next peer.
     Disconnected(String),
 }
 
-/// Something happened to an interface.
+/// An event and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The interface.
     pub interface: InterfaceId,
-    /// What it is called.
+    /// The interface's name.
     pub name: String,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 impl fmt::Display for Event {

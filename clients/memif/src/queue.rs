@@ -35,7 +35,7 @@ pub enum QueueError {
     },
 }
 
-/// What all queues of a connection and its client know of each other.
+/// State shared by a client and all queues of a connection.
 pub(crate) struct Shared {
     end: OnceLock<QueueError>,
     /// Rung at the end.
@@ -79,7 +79,7 @@ impl Packets {
     pub fn new() -> Packets {
         Packets::default()
     }
-    /// How many.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.spans.len()
     }

@@ -1,4 +1,4 @@
-//! What an interface is.
+//! Settings of an interface.
 
 use std::time::Duration;
 
@@ -7,32 +7,32 @@ use quiver_memif_protocol::{
     Address, Channel, Handshake, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Request, Role, Secret, Storage,
 };
 
-/// What an interface is. [`Settings::master`] and [`Settings::slave`] fill in what is usual.
+/// Settings of an interface. [`Settings::master`] and [`Settings::slave`] fill in the usual values.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the master listens. Interfaces of one client may share it.
     pub socket: Address,
     /// A master listens and maps the slave's memory; a slave connects, again and again.
     pub role: Role,
-    /// The interface's number on the socket: both ends say the same.
+    /// The interface's number on the socket, the same at both ends.
     pub id: u32,
-    /// What passes: both ends say the same.
+    /// Content of the packets, the same at both ends.
     pub mode: Mode,
-    /// What the peer must know too; a master with [`Secret::NONE`] lets everybody in.
+    /// Secret that the peer must present; a master with [`Secret::NONE`] accepts every peer.
     pub secret: Secret,
-    /// Who we are, for the peer to show; 31 bytes are told.
+    /// The program's name for the peer to show, cut to 31 bytes.
     pub name: String,
-    /// What the interface is called here, for the peer to show; 31 bytes are told.
+    /// The interface's name for the peer to show, cut to 31 bytes.
     pub interface: String,
-    /// Queues to receive by; what a slave asks for, a master takes what it is offered.
+    /// Receive queues. A slave requests this number; a master accepts the number that the slave offers.
     pub rx_queues: u16,
-    /// Queues to send by, likewise.
+    /// Transmit queues, likewise.
     pub tx_queues: u16,
     /// Descriptors of a ring as a power of two, up to 14; a slave's choice.
     pub log2_ring_size: u8,
     /// Bytes of a buffer; a slave's choice. Longer packets take several.
     pub buffer: u32,
-    /// How long a slave waits before it tries again to connect.
+    /// Interval between connection attempts of a slave.
     pub retry: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Settings {
     }
 }
 
-/// What an interface cannot be.
+/// Errors in the settings of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A program is in one network namespace.

@@ -47,12 +47,12 @@ use quiver_compat::{Message, Retval, Text};
 
 /// Requests on their way at once, where there are many.
 const UNDER_WAY: usize = 64;
-/// Bytes of a message at most: a daemon that says more has lost its way.
+/// Largest message in bytes. A longer one is an error.
 const MESSAGE_MAX: usize = 64 << 20;
-/// How often a client that waits is asked whether it still does.
+/// Interval at which a waiting client asks whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Why something was not done.
+/// Errors of a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The socket.
@@ -69,12 +69,12 @@ pub enum ClientError {
         /// VPP's number of the reason.
         retval: Retval,
     },
-    /// What it said makes no sense.
+    /// The answer is malformed.
     #[error("{message}: {error}")]
     Malformed {
-        /// Of which message.
+        /// The message's name.
         message: String,
-        /// Where.
+        /// The position and kind of the error.
         error: Malformed,
     },
 }
@@ -94,11 +94,11 @@ pub struct Client {
     index: [u8; 4],
     /// The numbers of messages, by name and checksum.
     numbers: HashMap<String, u16>,
-    /// What brings an answer back to its question.
+    /// Context of the last request; its reply repeats it.
     context: u32,
-    /// What came while something else was waited for.
+    /// Messages received while the client waited for another one.
     events: VecDeque<Received>,
-    /// Whether an answer is still waited for.
+    /// Whether the client is to go on waiting for a reply.
     goes_on: Box<dyn FnMut() -> bool + Send>,
 }
 

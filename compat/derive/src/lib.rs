@@ -1,5 +1,5 @@
-//! `derive(Wire)` and `derive(Message)`: the coding and the description of VPP's API messages and of what they consist of,
-//! from the fields of structs and the variants of enums. What they mean is documented at the traits in `quiver-compat`.
+//! `derive(Wire)` and `derive(Message)`: coding and description of VPP's API messages and their types, from the fields
+//! of structs and the variants of enums. The traits in `quiver-compat` document their meaning.
 #![forbid(unsafe_code)]
 
 mod message;

@@ -8,7 +8,7 @@ use syn::{DeriveInput, Error, Ident, Lit, LitStr, Token, Type, parenthesized};
 use crate::wire::{FieldTokens, field_tokens};
 use crate::{doc, snake_case, struct_fields};
 
-/// What `#[message(...)]` says.
+/// Content of `#[message(...)]`.
 struct Attribute {
     role: Ident,
     name: String,
@@ -51,7 +51,7 @@ fn attribute(input: &DeriveInput) -> Result<Attribute, Error> {
     Ok(Attribute { role, name, reply, details, events })
 }
 
-/// The fields with `#[default(...)]`, and what that says, as pairs of texts.
+/// The fields with `#[default(...)]` and their defaults, as pairs of texts.
 fn defaults(input: &DeriveInput) -> Result<Vec<Tokens>, Error> {
     let mut found = vec![];
     for field in struct_fields(input)? {

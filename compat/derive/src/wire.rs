@@ -1,4 +1,4 @@
-//! `derive(Wire)`, and what structs of both derives have in common: their fields.
+//! `derive(Wire)`, and the fields of structs, which both derives share.
 
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote, quote_spanned};
@@ -27,7 +27,7 @@ fn name(input: &DeriveInput) -> Result<String, Error> {
     Ok(name)
 }
 
-/// What the fields of a struct need to be described, written and read.
+/// Code that describes, writes and reads the fields of a struct.
 pub struct FieldTokens {
     /// Expressions of `Vec<Field>`.
     pub described: Vec<Tokens>,
@@ -88,7 +88,7 @@ pub fn field_tokens(input: &DeriveInput) -> Result<FieldTokens, Error> {
     Ok(tokens)
 }
 
-/// What `#[count(type, "name")]` says, or `#[count(type, "name", field)]`.
+/// Content of `#[count(type, "name")]` or `#[count(type, "name", field)]`.
 struct Counted {
     counter: Type,
     count: LitStr,

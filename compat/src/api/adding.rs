@@ -1,4 +1,4 @@
-//! How rooms add messages: each with a function that answers it, which reads and writes Rust types.
+//! Registration of messages by rooms: each with a handler that reads and writes Rust types.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -14,8 +14,7 @@ use crate::message::{Done, Dump, Message, Request, Stream};
 use crate::retval::{Refusal, Retval};
 use crate::wire::{Input, Malformed, Wire};
 
-/// What an answer to a request may be given as: the reply; nothing, where the reply says no more; or a number that says what
-/// went wrong and a reply with more about that.
+/// Result of a handler: the reply; nothing, if the reply has no fields; or a return value and a reply.
 pub trait Answered<R> {
     /// As it goes out.
     fn answer(self) -> (Retval, R);
@@ -36,7 +35,7 @@ impl<R: Message> Answered<Done<R>> for () {
     }
 }
 
-/// Bytes that are kept for each message of a dump that is still to be made: of what may be many, such as routes, keys.
+/// Bytes that a dump keeps for each message still to be made: for long dumps, such as routes, a key.
 const KEY_SIZE: usize = 16;
 
 /// A file that is being filled with messages.
@@ -77,7 +76,7 @@ impl<'a> Adding<'a> {
     {
         self.call(move |call, request| answer(&call.control, request));
     }
-    /// The same, for what has to know who asks.
+    /// The same for a handler that needs the client.
     pub fn call<R, A>(&mut self, answer: impl Fn(&Call, R) -> Result<A, Refusal> + 'static)
     where
         R: Request,
@@ -131,7 +130,7 @@ impl<'a> Adding<'a> {
             }
         });
     }
-    /// A dump. What `answer` gives is asked for one by one, as the client reads; so it must not borrow anything.
+    /// A dump. The items of `answer` are made one by one, as the client reads, so it must not borrow anything.
     pub fn dump<D: Dump, I: IntoIterator<Item = D::Details> + 'static>(
         &mut self,
         answer: impl Fn(&Control, D) -> I + 'static,
@@ -178,7 +177,7 @@ impl<'a> Adding<'a> {
             }
         });
     }
-    /// What clients are told, if they want to be.
+    /// Defines an event, which clients get if they subscribe.
     pub fn event<E: Message>(&mut self) -> MessageId<E> {
         self.define::<E>()
     }
@@ -225,7 +224,7 @@ fn malformed(error: Malformed) -> Refusal {
     Refusal::new(Retval::INVALID_VALUE, error.to_string())
 }
 
-/// What goes out; the sentence of a refusal goes to the log.
+/// Converts a handler's result to a return value and a reply; logs the sentence of a refusal.
 fn told<M: Message, R: Default, A: Answered<R>>(answered: Result<A, Refusal>) -> (Retval, R) {
     match answered {
         Ok(answer) => answer.answer(),

@@ -14,8 +14,8 @@ impl<M> Clone for MessageId<M> {
 impl<M> Copy for MessageId<M> {}
 
 impl<M> MessageId<M> {
-    /// Writes a message as it goes over the socket: 16 bytes of header with its length (vlibapi's `msgbuf_t`), its number,
-    /// and what `body` writes.
+    /// Writes a message as it goes over the socket: 16 bytes of header with its length (vlibapi's `msgbuf_t`), its
+    /// number, and the output of `body`.
     pub(crate) fn frame(self, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
         frame(out, self.0, body);
     }

@@ -46,7 +46,7 @@ pub const SOCKCLNT_CREATE_REPLY: u16 = 16;
 /// The last message of a client.
 pub(crate) const SOCKCLNT_DELETE: u16 = 17;
 
-/// The answer to it. GoVPP takes the number of this one for that of the other, where this one stands behind it in the table.
+/// Its reply. GoVPP confuses its number with that of the request if the table lists the request first.
 pub(crate) const SOCKCLNT_DELETE_REPLY: u16 = 18;
 
 /// A row of the table.

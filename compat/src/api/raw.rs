@@ -1,4 +1,4 @@
-//! Messages that are known by their definitions only: what they carry is bytes of their fields.
+//! Messages that are known by their definitions only: their fields are bytes.
 
 use super::adding::Adding;
 use super::framing::{MessageId, frame};
@@ -9,22 +9,22 @@ use crate::retval::Retval;
 use crate::wire::Input;
 use std::marker::PhantomData;
 
-/// A request, and what belongs to it.
+/// A request, with the messages that belong to it.
 pub struct RawRequest {
     /// It itself.
     pub request: Definition,
     /// The reply, which comes last.
     pub reply: Option<Definition>,
-    /// What comes in any number before it.
+    /// Details, any number of which come before it.
     pub details: Option<Definition>,
-    /// What may come later: names of events.
+    /// Names of events that may follow later.
     pub events: Vec<String>,
 }
 
-/// What it is answered with: bytes of the fields behind the headers. What is missing of them is zero.
+/// Answer to it: bytes of the fields behind the headers. Missing bytes are zero.
 #[derive(Default)]
 pub struct RawAnswer {
-    /// How it ended.
+    /// Return value.
     pub retval: Retval,
     /// Of the reply, if it has one.
     pub reply: Vec<u8>,
@@ -75,14 +75,14 @@ impl Adding<'_> {
         };
         self.api.answer(request, service, handler);
     }
-    /// What clients are told, if they want to be.
+    /// Defines an event, which clients get if they subscribe.
     ///
     /// # Panics
     /// If there is such a message.
     pub fn raw_event(&mut self, event: Definition) -> MessageId<event::Raw> {
         MessageId(self.undefined(event), PhantomData)
     }
-    /// The number of a message that nobody has yet.
+    /// Defines a message that no room has yet, and returns its number.
     fn undefined(&mut self, definition: Definition) -> u16 {
         assert!(!self.api.has(&definition.name), "two rooms have the message {}", definition.name);
         self.api.define(definition, self.file)

@@ -1,4 +1,4 @@
-//! What is wrong with a `startup.conf`, and what is said about one that is right.
+//! Errors in a `startup.conf`, and notes on its settings.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub enum StartupError {
         place: Place,
         /// Its section.
         section: &'static str,
-        /// How it is written.
+        /// Its syntax.
         form: &'static str,
     },
     /// A value that does not fit.
@@ -57,7 +57,7 @@ pub enum StartupError {
         setting: &'static str,
         /// The value.
         value: String,
-        /// What would be right.
+        /// Valid values.
         expected: &'static str,
     },
 }
@@ -68,7 +68,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// How much a note matters.
+/// Severity of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// Nothing is lost.
@@ -77,12 +77,12 @@ pub enum Severity {
     Warning,
 }
 
-/// Something to be said about a setting.
+/// A note on a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What is to be said: source, line, section and setting, and why.
+    /// Text: source, line, section and setting, with the reason.
     pub text: String,
 }
 

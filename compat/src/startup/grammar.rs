@@ -19,7 +19,7 @@ pub(super) struct Word {
     pub place: Place,
 }
 
-/// What stands between two braces.
+/// Content of a pair of braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub items: Vec<Item>,

@@ -1,4 +1,4 @@
-//! The table of all settings: what VPP's users write, and what becomes of it.
+//! The table of all settings of VPP, with their dispositions.
 //!
 //! The migration guide prints this table, and a test reads every example in it.
 
@@ -17,17 +17,17 @@ use super::values::mask;
 pub struct Setting {
     /// Its section.
     pub section: &'static str,
-    /// How it is written: words, `<values>`, `(one|of|these)`, and `{}` for a block. Empty for a section as a whole.
+    /// Syntax: words, `<values>`, `(one|of|these)`, and `{}` for a block. Empty for a section as a whole.
     pub form: &'static str,
-    /// What becomes of it.
+    /// Its disposition.
     pub disposition: Disposition,
 }
 
-/// What becomes of a setting.
+/// Disposition of a setting.
 pub enum Disposition {
     /// It is used.
     Used {
-        /// How it is used, for people.
+        /// Effect, for people.
         becomes: &'static str,
         /// The setting as it could be written.
         example: &'static str,
@@ -38,7 +38,7 @@ pub enum Disposition {
     },
     /// It has no meaning here, and why.
     Pointless(&'static str),
-    /// Quiver does not have yet what it asks for; what is said about it.
+    /// It needs a feature that Quiver does not have yet; with the text of the warning.
     Missing(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl Setting {
     }
 }
 
-/// Takes what fits a form away from the end of `items`, where the next one is; its values and blocks.
+/// Takes items that match a form from the end of `items`, where the next one is; returns their values and blocks.
 pub(super) fn take(form: &str, items: &mut Vec<Item>) -> Option<Vec<Item>> {
     let (mut taken, mut arguments) = (0, Vec::new());
     let mut glued = None;
@@ -555,7 +555,7 @@ mod tests {
             if let Disposition::Used { example, gives, .. } = setting.disposition {
                 let text = format!("{} {{ {example} }}", setting.section);
                 assert!(options(&text).contains(gives), "{text}: {}", options(&text));
-                // What other settings give is not there without it.
+                // Options of other settings are absent without it.
                 assert!(gives.is_empty() || !options("").contains(gives), "{text}");
                 let mut startup = Startup::default();
                 startup.read(Source::CommandLine, &text).unwrap();

@@ -1,16 +1,16 @@
-//! VPP's `startup.conf`, from a file or from the command line, and what it means to quiverd.
+//! VPP's `startup.conf`, from a file or from the command line, and its conversion to options of quiverd.
 //!
 //! - `grammar`: words, and blocks in braces, with their places.
-//! - [`known`]: the one table of all settings: how each is written, and what becomes of it here; `given`: what a text gives one;
-//!   `reader`: reads a text by the table.
+//! - [`known`]: the table of all settings: form and disposition of each; `given`: the values that a text gives a
+//!   setting; `reader`: reads a text by the table.
 //! - `settings`: [`Startup`], the values that were read.
 //! - `values`: sizes, lists of cores.
 //! - `options`: these values as options of quiverd's command line, which is all that they can say.
 //! - `plugins`: what has become of VPP's plugins.
 //!
-//! A setting has one of four fates. It is used; or it has no meaning here, which is said with the reason; or it asks for
-//! something that Quiver does not have yet, which is a warning; or nobody knows it, which is a warning, too. Only text that
-//! cannot be read is an error.
+//! A setting has one of four dispositions. It is used; it is ignored, with the reason; it asks for a feature that
+//! Quiver does not have yet, which is a warning; or it is unknown, which is also a warning. Only text that cannot be
+//! parsed is an error.
 //!
 //! ```
 //! use quiver_compat::startup::{Machine, Source, Startup};

@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use super::error::{Note, Severity};
 use super::settings::Startup;
 
-/// What options depend on beside the text.
+/// Values of the machine that options depend on.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// How many cores workers may have.
+    /// Number of cores that workers may use.
     pub cores: usize,
     /// The folder of sockets where the text names none.
     pub runtime_folder: PathBuf,
 }
 
 impl Startup {
-    /// The options of quiverd that say the same. As VPP, it goes to the background unless told otherwise, serves the binary
-    /// API and the stats segment in its runtime folder, begins without configuration, announces no addresses, tells no sender
-    /// that there is no route, forwards what came in frames for many, lets no packet wait for its neighbour, answers nobody
-    /// who does not belong on the link, and punts what it does not speak.
+    /// The equivalent options of quiverd. Like VPP, it then runs in the background unless told otherwise, serves the
+    /// binary API and the stats segment in its runtime folder, and starts without configuration. It announces no
+    /// addresses, sends no ICMP for a missing route, forwards packets that arrived in link-layer broadcasts, drops
+    /// packets to unresolved neighbors, ignores ARP and neighbor solicitations of hosts outside the link's subnets, and
+    /// punts unknown protocols.
     pub fn options(&self, machine: &Machine) -> Vec<String> {
         let mut options = Options::default();
         let unix = &self.unix;
@@ -70,7 +71,7 @@ impl Startup {
         options.0
     }
 
-    /// What is to be said, this machine taken into account.
+    /// Notes on the settings, with those that depend on this machine.
     pub fn notes_on(&self, machine: &Machine) -> Vec<Note> {
         let beyond: Vec<String> =
             self.cpu.cores.iter().filter(|core| **core >= machine.cores).map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! VPP's plugins by name: what Quiver has in their place.
+//! VPP's plugins by name, with Quiver's replacements.
 
 use super::error::Severity;
 use super::given::Given;
@@ -24,7 +24,7 @@ pub const AT_HOME: &[(&str, &str)] = &[
     ("vxlan_plugin.so", "`create vxlan tunnel`"),
 ];
 
-/// Says what becomes of `plugin <name> { enable | disable }`.
+/// Notes the disposition of `plugin <name> { enable | disable }`.
 pub(super) fn told(name: &str, given: &Given, notes: &mut Vec<(Severity, String)>) {
     let words = given.block().map(|block| block.items.as_slice()).unwrap_or_default();
     let is_disabled = words.iter().any(|item| matches!(item, Item::Word(word) if word.text == "disable"));

@@ -25,8 +25,7 @@ impl Source<'_> {
 }
 
 impl Startup {
-    /// Reads a text. What is wrong with single settings is noted; a text that cannot be read is an error that names the
-    /// place in it.
+    /// Reads a text. Errors of single settings become notes; a text that cannot be parsed is an error with its place.
     pub fn read(&mut self, source: Source<'_>, text: &str) -> Result<(), StartupError> {
         let mut items = grammar::read(text, matches!(source, Source::File(_)))?.into_iter();
         while let Some(item) = items.next() {
@@ -112,7 +111,7 @@ impl Section<'_> {
         Ok(())
     }
 
-    /// Says what a setting's disposition is if it is not used.
+    /// Notes the disposition of a setting that is not used.
     fn tell(&mut self, setting: &Setting, place: Place, what: &str) {
         match setting.disposition {
             Disposition::Used { .. } => {}

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::error::Note;
 
-/// What was read, from one source after the other: what is said later counts.
+/// Settings read from all sources; a later source overrides an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Startup {
-    /// How the daemon runs, and its command line.
+    /// Mode of the daemon, and its command line.
     pub unix: Unix,
     /// Its threads.
     pub cpu: Cpu,
@@ -17,7 +17,7 @@ pub struct Startup {
     pub api_socket: Option<PathBuf>,
     /// The socket by which programs send packets.
     pub punt_socket: Option<PathBuf>,
-    /// How many requests of the binary API are remembered.
+    /// Number of API messages that the trace keeps.
     pub api_trace: Option<usize>,
     /// The socket of the stats segment.
     pub stats_socket: Option<PathBuf>,
@@ -27,11 +27,11 @@ pub struct Startup {
     pub stats_without_nodes: bool,
     /// Seconds between two times that statistics are computed.
     pub stats_interval: Option<String>,
-    /// What is logged, as quiverd calls it.
+    /// Log level, by quiverd's name.
     pub log_level: Option<&'static str>,
-    /// The instruction set, as quiverd calls it.
+    /// Instruction set, by quiverd's name.
     pub isa: Option<&'static str>,
-    /// What is to be said, in the order of the text.
+    /// Notes, in the order of the text.
     pub notes: Vec<Note>,
 }
 
@@ -46,7 +46,7 @@ pub struct Unix {
     pub exec: Option<PathBuf>,
     /// Where VPP's command line is served: a path, or host and port.
     pub cli_listen: Option<String>,
-    /// How it looks.
+    /// Settings of its terminals.
     pub terminal: Terminal,
     /// The folder of sockets, in which the daemon runs.
     pub runtime_folder: Option<PathBuf>,
@@ -59,24 +59,24 @@ pub struct Unix {
 /// The settings of VPP's command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terminal {
-    /// What stands before every command.
+    /// Prompt.
     pub prompt: Option<String>,
-    /// Whether nobody is greeted.
+    /// Whether the banner is left out.
     pub no_banner: bool,
     /// Whether long answers are shown at once.
     pub no_pager: bool,
     /// Whether lines are taken as they come, without echo and editing.
     pub line_mode: bool,
-    /// How many lines of an answer are kept to be paged.
+    /// Number of lines that the pager keeps of an answer.
     pub pager_lines: Option<usize>,
-    /// How many commands are remembered.
+    /// Number of commands that the history keeps.
     pub history: Option<usize>,
 }
 
 /// Section `cpu`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: Option<usize>,
     /// The cores of the workers.
     pub cores: Vec<usize>,
@@ -87,6 +87,6 @@ pub struct Cpu {
 /// Section `buffers`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// How many there are.
+    /// Number of buffers.
     pub count: Option<u32>,
 }

@@ -6,13 +6,13 @@ use super::keys::Key;
 use super::pager::{Pager, Turned};
 use super::{COMMAND_MAX, Event, Session};
 
-/// What stands before the further lines of a command.
+/// Prompt of the further lines of a command.
 const CONTINUATION: &str = "> ";
 /// Control and C.
 const INTERRUPT: u8 = 3;
 
 impl Session {
-    /// What could stand at the end of the line: words that begin at byte `start` of it, and whether they can be put there.
+    /// Completes the line: with words that begin at byte `start`, each with a flag whether it can be inserted.
     pub fn complete(&mut self, start: usize, words: &[(String, bool)]) {
         let line = self.line.before_cursor();
         let begun = line.get(start..).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-/// What two words begin with.
+/// Longest common prefix of two words.
 fn shared_start<'a>(a: &'a str, b: &str) -> &'a str {
     let end = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
     &a[..end.unwrap_or(a.len().min(b.len()))]

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(keys(b"\x1b[A\x1bOA\x10"), [Key::Up; 3]);
         assert_eq!(keys(b"\x1b[1~\x1b[H\x1bOH\x01"), [Key::Home; 4]);
         assert_eq!(keys(b"\x1b[1;5D\x1bb"), [Key::WordLeft; 2]);
-        // What is not known is passed over, and what follows it is not.
+        // An unknown sequence is skipped, and the keys behind it are not.
         assert_eq!(keys(b"\x1b[99;99R\xff\xc3(\x1bxa"), [Key::Char('a')]);
         assert_eq!(keys(&[&b"\x1b["[..], &[b'1'; 40], b"a"].concat()).last(), Some(&Key::Char('a')));
     }

@@ -1,4 +1,4 @@
-//! A line that is being edited, its history, and what a terminal has to print so that it shows the line.
+//! The edited line, its history, and the output by which a terminal shows it.
 
 use super::keys::Key;
 use super::screen::Screen;
@@ -12,9 +12,9 @@ pub(super) struct Line {
     text: Vec<char>,
     cursor: usize,
     history: Vec<String>,
-    /// How many lines of the history are kept.
+    /// Most lines of the history.
     history_max: usize,
-    /// Which line of the history is shown; the one behind its end is the line that was begun.
+    /// Index of the shown line of the history; the index behind its end is the line being typed.
     at: usize,
     begun: Vec<char>,
 }
@@ -53,7 +53,7 @@ impl Line {
         self.at = self.history.len();
     }
 
-    /// Edits the line; what is to be printed.
+    /// Edits the line; returns the output.
     pub fn edit(&mut self, key: Key, screen: &Screen) -> String {
         let end = self.text.len();
         match key {
@@ -109,14 +109,14 @@ impl Line {
         screen.moved(from, cursor, &self.text)
     }
 
-    /// Replaces a part of the line; the cursor is behind what was put in.
+    /// Replaces a part of the line; the cursor is behind the new text.
     fn replace(&mut self, part: std::ops::Range<usize>, new: &[char], screen: &Screen) -> String {
         let (old_length, from) = (self.text.len(), self.cursor);
         let mut printed = screen.moved(from, part.start, &self.text);
         let cursor = part.start + new.len();
         self.text.splice(part.clone(), new.iter().copied());
         printed.extend(&self.text[part.start..]);
-        // What was longer is wiped out.
+        // Erases the rest of a longer line.
         let wiped = old_length.saturating_sub(self.text.len());
         printed.extend(std::iter::repeat_n(' ', wiped));
         let end = self.text.len() + wiped;
@@ -143,7 +143,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// A terminal that shows what it is given.
+    /// A terminal that shows its input.
     struct Shown {
         rows: Vec<Vec<char>>,
         row: usize,

@@ -28,7 +28,7 @@ impl Session {
         None
     }
 
-    /// Takes a byte of a line; of what no key is, nothing is left but blanks of tabs.
+    /// Takes a byte of a line; of bytes that are no keys only tabs are kept, as blanks.
     fn take_byte(&mut self, byte: u8) {
         if let Some(Key::Char(char)) = self.keys.press(byte) {
             self.begun.push(char);

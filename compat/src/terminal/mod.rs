@@ -29,12 +29,12 @@ use pager::Pager;
 use screen::Screen;
 use telnet::{Heard, Telnet};
 
-/// What all sessions have in common.
+/// Settings shared by all sessions.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What stands before every command.
+    /// Prompt.
     pub prompt: String,
-    /// What greets terminals.
+    /// Text that terminals get first.
     pub banner: String,
     /// Whether long answers are shown page by page.
     pub has_pager: bool,
@@ -42,27 +42,27 @@ pub struct Settings {
     pub line_mode: bool,
     /// Longer answers are shown at once.
     pub pager_lines: usize,
-    /// How many commands are remembered.
+    /// Number of commands that the history keeps.
     pub history: usize,
 }
 
-/// What the host has to do.
+/// Task for the host.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Run a command, [`print`](Session::print) what it answers, and say that it is [`done`](Session::done).
+    /// Run a command, [`print`](Session::print) its answer, and report that it is [`done`](Session::done).
     Run(String),
     /// End the command that runs. It is done then, too.
     Interrupt,
-    /// Say by [`complete`](Session::complete) what could stand at the end of this beginning of a line.
+    /// Complete this beginning of a line by [`complete`](Session::complete).
     Complete(String),
     /// End the session.
     Quit,
 }
 
-/// How a client speaks.
+/// Type of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// It has not said what it is.
+    /// Not known yet.
     Unknown,
     /// A terminal, with a person or a program that behaves like one.
     Terminal,
@@ -74,9 +74,9 @@ enum Kind {
 const INPUT_MAX: usize = 64 * 1024;
 /// A command of more bytes is run as far as it has come, and refused for its length.
 const COMMAND_MAX: usize = 32 * 1024;
-/// A client that has sent more bytes than these, and not said what it is, is taken for a terminal.
+/// A client that has sent more bytes without negotiation is taken for a terminal.
 const UNKNOWN_MAX: usize = 1024;
-/// A client that does not say what it is for so long is taken for a terminal.
+/// A client without negotiation for so long is taken for a terminal.
 const NEGOTIATION: Duration = Duration::from_secs(1);
 /// A last line without an end counts as a line when nothing more comes for so long.
 const LINE_ENDS: Duration = Duration::from_millis(100);
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Takes what the client sent.
+    /// Takes input of the client.
     pub fn receive(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match self.telnet.hear(*byte) {
@@ -172,12 +172,12 @@ impl Session {
         }
     }
 
-    /// Takes away what is to be sent to the client.
+    /// Takes the output for the client.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// What the host has to do next; nothing before the client has sent more.
+    /// Next task for the host; none until the client sends more.
     pub fn event(&mut self) -> Option<Event> {
         match self.kind {
             Kind::Unknown => None,

@@ -14,7 +14,7 @@ pub(super) struct Pager {
     has_prompt: bool,
 }
 
-/// What a key did.
+/// Result of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turned {
     /// There may be more.
@@ -24,7 +24,7 @@ pub(super) enum Turned {
 }
 
 impl Pager {
-    /// How many rows the answer has so far.
+    /// Number of rows that the answer has so far.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -34,7 +34,7 @@ impl Pager {
         self.shown < self.rows.len()
     }
 
-    /// Takes a part of the answer; what is to be printed.
+    /// Takes a part of the answer; returns the output.
     pub fn add(&mut self, text: &str, screen: &Screen) -> String {
         for line in text.lines() {
             let chars: Vec<char> = line.chars().collect();

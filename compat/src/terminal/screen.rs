@@ -1,4 +1,4 @@
-//! What is known of a terminal, and how its cursor is moved.
+//! Properties of a terminal, and the sequences that move its cursor.
 
 /// A terminal.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Screen {
     pub prompt: usize,
 }
 
-/// RFC 1073 allows 0 for a size that is not known; larger windows are nobody's.
+/// Largest width and height; larger ones are clamped. RFC 1073 allows 0 for an unknown size.
 const SIZE_MAX: u16 = 512;
 
 impl Default for Screen {
@@ -36,7 +36,7 @@ impl Screen {
             .any(|known| terminal.starts_with(known))
     }
 
-    /// What moves the cursor from one character of a line to another.
+    /// Sequence that moves the cursor from one character of a line to another.
     pub fn moved(&self, from: usize, to: usize, text: &[char]) -> String {
         let place = |at: usize| ((self.prompt + at) / self.width, (self.prompt + at) % self.width);
         let ((from_row, from_column), (to_row, to_column)) = (place(from), place(to));
@@ -58,13 +58,13 @@ impl Screen {
         }
     }
 
-    /// What takes the cursor to the next row after a character in the last column, where terminals keep it until another one
-    /// comes.
+    /// Sequence that moves the cursor to the next row after a character in the last column, where terminals keep it
+    /// until the next character.
     pub fn settled(&self, at: usize) -> &'static str {
         if (self.prompt + at).is_multiple_of(self.width) { " \r" } else { "" }
     }
 
-    /// What wipes the screen out.
+    /// Sequence that clears the screen.
     pub fn wiped(&self) -> &'static str {
         if self.has_sequences { "\u{1b}[2J\u{1b}[1;1H" } else { "" }
     }

@@ -25,8 +25,8 @@ const LINE_MODE: u8 = 34;
 /// A longer subnegotiation is none.
 const SUBNEGOTIATION_MAX: usize = 64;
 
-/// What a server says first: characters come one by one, it echoes them, and it wants to know the terminal. `vppctl` tells
-/// its window's size, too, only if it is asked by a subnegotiation, which RFC 1073 does not know; others pass it over.
+/// First bytes of a server: characters come one by one, it echoes them, and it asks for the terminal type. `vppctl`
+/// sends its window size only after a subnegotiation, which RFC 1073 does not define; other clients ignore it.
 pub(super) const GREETING: &[u8] = &[
     IAC,
     WONT,
@@ -66,7 +66,7 @@ pub(super) const GREETING: &[u8] = &[
     SE,
 ];
 
-/// What was heard.
+/// Decoded input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     Data(u8),

@@ -15,7 +15,7 @@ fn settings() -> Settings {
     }
 }
 
-/// What a client says of its terminal.
+/// Telnet subnegotiation by which a client sends its terminal type.
 fn terminal_type(name: &str) -> Vec<u8> {
     [&[IAC, 250, 24, 0][..], name.as_bytes(), &[IAC, 240]].concat()
 }

@@ -18,7 +18,7 @@ pub(super) fn show(api: &Api, message: &[u8]) -> Value {
     shown.insert("_msgname".into(), api.name(id).unwrap_or("unknown").into());
     if let Some(definition) = api.definition(id) {
         shown.insert("_crc".into(), format!("{:08x}", definition.crc()).into());
-        // What ends early is shown as far as it goes.
+        // A truncated message is shown up to its end.
         let _ = show_fields(&definition.fields, input, &mut shown);
     }
     shown.into()
@@ -288,7 +288,7 @@ fn put_base(base: &str, value: &Value, out: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// How many a text lists, or what is wrong with it.
+    /// Counts the messages that a text lists, or returns its error.
     fn listed(text: &str) -> Result<usize, String> {
         let mut list = Listed::new(text.into());
         let mut count = 0;

@@ -10,20 +10,20 @@ use crate::api::Api;
 
 /// Bytes of memory that are taken at most, however few or small the messages are.
 const BYTES_MAX: usize = 64 << 20;
-/// Bytes of memory that a message takes beside its own: counts of its owners, a place in the list, which may be half empty, and
-/// what its allocation is rounded up by.
+/// Bytes of memory that a message takes beside its own: counts of its owners, a place in the list, which may be half
+/// empty, and the rounding of its allocation.
 const BESIDE: usize = 16 + 2 * size_of::<Rc<[u8]>>() + 24;
 
-/// The messages that passed last, each as its number and what stood behind it.
+/// The last messages, each as its number and its other bytes.
 #[derive(Default)]
 pub(super) struct Messages {
-    /// How many are remembered while it is on.
+    /// Number of messages that are kept while the trace is on.
     limit: usize,
     pub on: bool,
     /// Whether secrets in messages are remembered, too.
     pub has_secrets: bool,
     pub messages: VecDeque<Rc<[u8]>>,
-    /// How many there were before the first of them.
+    /// Number of discarded messages before the first kept one.
     pub forgotten: u64,
     pub bytes: usize,
     /// Whether some were forgotten for want of room.
@@ -51,7 +51,7 @@ impl Messages {
     pub fn start(&mut self, messages: usize) {
         (self.limit, self.on) = (messages, true);
     }
-    /// Gives what was remembered to whoever takes the time to free it.
+    /// Empties the ring. Returns the messages, so that the caller can free them in short turns.
     pub fn forget(&mut self) -> VecDeque<Rc<[u8]>> {
         self.forgotten += self.messages.len() as u64;
         (self.bytes, self.wrapped) = (0, false);

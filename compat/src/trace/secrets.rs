@@ -24,7 +24,7 @@ pub(super) fn hidden(api: &Api, message: &[u8]) -> Option<Vec<u8>> {
     let mut message = message.to_vec();
     for range in found {
         let end = range.end.min(message.len());
-        // What is empty stays so, and shows that there was none.
+        // Empty fields stay empty, and show that there was no secret.
         message[range.start.min(end)..end].iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte = b'*');
     }
     Some(message)

@@ -3,47 +3,47 @@
 use super::{AddressUnion, Prefix};
 use crate::{Wire, flags};
 
-/// What a path is.
+/// Type of a path.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FibPathType {
-    /// By a next hop, or by an interface.
+    /// Forwards to a next hop or out of an interface.
     #[default]
     #[value("FIB_API_PATH_TYPE_NORMAL")]
     Normal = 0,
-    /// To the router itself.
+    /// Delivers to the router itself.
     #[value("FIB_API_PATH_TYPE_LOCAL")]
     Local = 1,
-    /// Nowhere.
+    /// Drops.
     #[value("FIB_API_PATH_TYPE_DROP")]
     Drop = 2,
-    /// Into UDP.
+    /// Encapsulates in UDP.
     #[value("FIB_API_PATH_TYPE_UDP_ENCAP")]
     UdpEncap = 3,
-    /// Into BIER.
+    /// Imposes a BIER header.
     #[value("FIB_API_PATH_TYPE_BIER_IMP")]
     BierImp = 4,
-    /// Nowhere, and the sender is told that it is unreachable.
+    /// Drops, and answers with ICMP unreachable.
     #[value("FIB_API_PATH_TYPE_ICMP_UNREACH")]
     IcmpUnreach = 5,
-    /// Nowhere, and the sender is told that it is prohibited.
+    /// Drops, and answers with ICMP prohibited.
     #[value("FIB_API_PATH_TYPE_ICMP_PROHIBIT")]
     IcmpProhibit = 6,
-    /// To a lookup of the source.
+    /// Looks up the source address.
     #[value("FIB_API_PATH_TYPE_SOURCE_LOOKUP")]
     SourceLookup = 7,
-    /// Within layer 2, routed by many.
+    /// Distributed virtual routing: forwards in layer 2 after a routing lookup.
     #[value("FIB_API_PATH_TYPE_DVR")]
     Dvr = 8,
-    /// As if an interface had received the packet.
+    /// Receives the packet on an interface.
     #[value("FIB_API_PATH_TYPE_INTERFACE_RX")]
     InterfaceRx = 9,
-    /// To a classifier.
+    /// Passes the packet to a classifier.
     #[value("FIB_API_PATH_TYPE_CLASSIFY")]
     Classify = 10,
 }
 
-/// Of which protocol the next hop's address is.
+/// Protocol of the next hop's address.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FibPathNhProto {
@@ -66,15 +66,15 @@ pub enum FibPathNhProto {
 }
 
 flags! {
-    /// By what a path may be resolved.
+    /// Restrictions on the resolution of a path.
     pub struct FibPathFlags(u32) as "fib_path_flags" Enum {
-        /// By any route.
+        /// The next hop may resolve by any route.
         NONE = 0 => "FIB_API_PATH_FLAG_NONE",
-        /// By the route of a link only.
+        /// Only an attached route may resolve the next hop.
         RESOLVE_VIA_ATTACHED = 1 => "FIB_API_PATH_FLAG_RESOLVE_VIA_ATTACHED",
-        /// By a host's route only.
+        /// Only a host route may resolve the next hop.
         RESOLVE_VIA_HOST = 2 => "FIB_API_PATH_FLAG_RESOLVE_VIA_HOST",
-        /// A word of a pseudo-wire is taken off.
+        /// Removes a pseudo-wire control word.
         POP_PW_CW = 4 => "FIB_API_PATH_FLAG_POP_PW_CW",
     }
 }
@@ -84,64 +84,64 @@ flags! {
 pub struct FibPathNh {
     /// Its address.
     pub address: AddressUnion,
-    /// A label of MPLS in place of an address.
+    /// MPLS label in place of an address.
     pub via_label: u32,
-    /// Of an encapsulation.
+    /// Id of an encapsulation object.
     pub obj_id: u32,
-    /// Of a classifier.
+    /// Index of a classifier table.
     pub classify_table_index: u32,
 }
 
-/// A label of MPLS.
+/// An MPLS label.
 #[derive(Wire, Clone, Copy, Debug, Default)]
 pub struct FibMplsLabel {
-    /// Whether its lifetime is that of the packet.
+    /// Whether the TTL is copied from the packet.
     pub is_uniform: u8,
     /// The label.
     pub label: u32,
-    /// Its lifetime.
+    /// TTL.
     pub ttl: u8,
-    /// Its class of traffic.
+    /// Traffic class.
     pub exp: u8,
 }
 
-/// One of the ways of a route.
+/// A path of a route.
 #[derive(Wire, Clone, Debug, Default)]
 pub struct FibPath {
-    /// The interface; all ones for none.
+    /// Interface; all ones for none.
     pub sw_if_index: u32,
-    /// The table of the next hop, where there is no interface.
+    /// Table of the next hop if there is no interface.
     pub table_id: u32,
-    /// Of multicast.
+    /// RPF id for multicast.
     pub rpf_id: u32,
-    /// Its share among the paths.
+    /// Weight: its share among the paths.
     pub weight: u8,
-    /// The least of all paths is used.
+    /// Preference: only paths with the lowest value are used.
     pub preference: u8,
-    /// What it is.
+    /// Type of the path.
     pub r#type: FibPathType,
-    /// By what the next hop may be resolved.
+    /// Restrictions on its resolution.
     pub flags: FibPathFlags,
-    /// Of which protocol the next hop's address is.
+    /// Protocol of the next hop's address.
     pub proto: FibPathNhProto,
     /// The next hop.
     pub nh: FibPathNh,
-    /// Labels in the stack.
+    /// Number of labels in the stack.
     pub n_labels: u8,
-    /// Labels of MPLS that are put on.
+    /// MPLS labels to push.
     pub label_stack: [FibMplsLabel; 16],
 }
 
 /// A route.
 #[derive(Wire, Clone, Debug, Default)]
 pub struct IpRoute {
-    /// The table that it is in.
+    /// Its table.
     pub table_id: u32,
-    /// Of its counters; said by the daemon only.
+    /// Index of its counters; set by the daemon.
     pub stats_index: u32,
-    /// The destinations.
+    /// Its prefix.
     pub prefix: Prefix,
-    /// Its ways; as many as `n_paths` says.
+    /// Its paths; `n_paths` says how many.
     #[count(u8, "n_paths")]
     pub paths: Vec<FibPath>,
 }

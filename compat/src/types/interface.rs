@@ -3,46 +3,46 @@
 use crate::{Wire, flags};
 
 flags! {
-    /// The state of an interface.
+    /// State of an interface.
     pub struct IfStatusFlags(u32) as "if_status_flags" Enum {
-        /// It was set up.
+        /// Administratively up.
         ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
-        /// It has a connection.
+        /// Link up.
         LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
     }
 }
 
 flags! {
-    /// Which frames of its interface a sub-interface takes.
+    /// Frames that a subinterface matches.
     pub struct SubIfFlags(u32) as "sub_if_flags" Enum {
-        /// Those without a tag.
+        /// Untagged frames.
         NO_TAGS = 1 => "SUB_IF_API_FLAG_NO_TAGS",
-        /// Those with one tag.
+        /// Frames with one tag.
         ONE_TAG = 2 => "SUB_IF_API_FLAG_ONE_TAG",
-        /// Those with two tags.
+        /// Frames with two tags.
         TWO_TAGS = 4 => "SUB_IF_API_FLAG_TWO_TAGS",
-        /// Their outer tag is IEEE 802.1ad's.
+        /// The outer tag is 802.1ad.
         DOT1AD = 8 => "SUB_IF_API_FLAG_DOT1AD",
-        /// There may be no further tags.
+        /// Exactly these tags, no further ones.
         EXACT_MATCH = 16 => "SUB_IF_API_FLAG_EXACT_MATCH",
-        /// Those that no other sub-interface takes.
+        /// Frames that no other subinterface matches.
         DEFAULT = 32 => "SUB_IF_API_FLAG_DEFAULT",
-        /// Whatever the outer VLAN is.
+        /// Any outer VLAN id.
         OUTER_VLAN_ID_ANY = 64 => "SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY",
-        /// Whatever the inner VLAN is.
+        /// Any inner VLAN id.
         INNER_VLAN_ID_ANY = 128 => "SUB_IF_API_FLAG_INNER_VLAN_ID_ANY",
-        /// The flags that go with a sub-interface.
+        /// All flags that describe a subinterface's frames.
         MASK_VNET = 254 => "SUB_IF_API_FLAG_MASK_VNET",
-        /// Their outer tag is IEEE 802.1ah's.
+        /// The outer tag is 802.1ah.
         DOT1AH = 256 => "SUB_IF_API_FLAG_DOT1AH",
     }
 }
 
-/// For what an MTU holds: the places of a message's `mtu`.
+/// Protocols of an MTU: the indices of a message's `mtu`.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MtuProto {
-    /// Whatever has none of its own.
+    /// Layer 3: all protocols without an MTU of their own.
     #[value("MTU_PROTO_API_L3")]
     L3 = 0,
     /// IPv4.
@@ -56,56 +56,56 @@ pub enum MtuProto {
     Mpls = 3,
 }
 
-/// Whether both ends of a link may send at a time.
+/// Duplex mode of a link.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LinkDuplex {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     #[value("LINK_DUPLEX_API_UNKNOWN")]
     Unknown = 0,
-    /// They may not.
+    /// Half duplex.
     #[value("LINK_DUPLEX_API_HALF")]
     Half = 1,
-    /// They may.
+    /// Full duplex.
     #[value("LINK_DUPLEX_API_FULL")]
     Full = 2,
 }
 
-/// When a receive queue is looked at.
+/// Receive mode of a queue.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RxMode {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     #[value("RX_MODE_API_UNKNOWN")]
     Unknown = 0,
-    /// Always.
+    /// Polls always.
     #[value("RX_MODE_API_POLLING")]
     Polling = 1,
-    /// When the driver says that packets wait.
+    /// Polls when the driver signals waiting packets.
     #[value("RX_MODE_API_INTERRUPT")]
     Interrupt = 2,
-    /// Whichever costs less.
+    /// Switches between polling and interrupts, whichever costs less.
     #[value("RX_MODE_API_ADAPTIVE")]
     Adaptive = 3,
-    /// As it was at first.
+    /// The driver's default.
     #[value("RX_MODE_API_DEFAULT")]
     Default = 4,
 }
 
-/// What an interface is.
+/// Type of an interface.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum IfType {
-    /// One that is whole.
+    /// A hardware interface.
     #[default]
     #[value("IF_API_TYPE_HARDWARE")]
     Hardware = 0,
-    /// A part of one, by tags.
+    /// A subinterface, matched by VLAN tags.
     #[value("IF_API_TYPE_SUB")]
     Sub = 1,
-    /// A part of one, by the neighbour.
+    /// A subinterface, matched by the neighbor's MAC address.
     #[value("IF_API_TYPE_P2P")]
     PointToPoint = 2,
     /// An end of a pipe.

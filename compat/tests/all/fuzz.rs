@@ -61,7 +61,7 @@ fn startup(text: &str) {
     }
     let Ok(found) = found else { return };
     let options = found.options(&machine);
-    // Whoever reads it twice means it once.
+    // Reading a text twice gives the same options.
     let mut twice = found.clone();
     twice.read(Source::File("startup.conf"), text).expect("it was read before");
     assert_eq!(twice.options(&machine), options, "{text}");

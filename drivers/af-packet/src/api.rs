@@ -76,7 +76,7 @@ pub struct AfPacketCreateV2Reply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// What packets begin with.
+/// Layer at which packets begin.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum AfPacketMode {
@@ -87,7 +87,7 @@ pub enum AfPacketMode {
 }
 
 flags! {
-    /// How Linux is used. None changes anything here: neither is done.
+    /// Options of the Linux socket. None of them has an effect in Quiver.
     pub struct AfPacketFlags(u32) as "af_packet_flags" Enum {
         /// Packets that are sent pass by Linux's queueing.
         QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
@@ -132,7 +132,8 @@ fn create(
     queues: u16,
 ) -> Result<(Retval, InterfaceIndex), Refusal> {
     let host = HostInterface::of(linux.as_str());
-    if let Some(there) = control.room::<Interfaces>().find(&host.name) {
+    let used = HostInterface::find(control, linux.as_str());
+    if let Some(there) = control.room::<Interfaces>().find(used.as_ref().map_or(&host.name, |used| &used.name)) {
         return Ok((Retval::IF_ALREADY_EXISTS, there.id.into()));
     }
     let wrong = |field: &str, what: String| Refusal::new(Retval::INVALID_VALUE, format!("{field}: {what}"));
@@ -156,11 +157,9 @@ pub struct AfPacketDelete {
 }
 
 async fn af_packet_delete(control: Control, request: AfPacketDelete) -> Result<(), Refusal> {
-    let host = HostInterface::of(request.host_if_name.as_str());
-    if control.objects().get::<HostInterface>(&host.name).is_none() {
-        let what = format!("host_if_name: {} is not used", host.linux());
-        return Err(Refusal::new(Retval::SYSCALL_ERROR_1, what));
-    }
+    let linux = request.host_if_name.as_str();
+    let unused = || Refusal::new(Retval::SYSCALL_ERROR_1, format!("host_if_name: {linux} is not used"));
+    let host = HostInterface::find(&control, linux).ok_or_else(unused)?;
     Ok(control.delete_in_turns::<HostInterface>(&host.name).await?)
 }
 

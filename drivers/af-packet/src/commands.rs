@@ -7,7 +7,7 @@ use quiver_linux::LinkState;
 
 use crate::config::{HostInterface, HostInterfaces};
 
-const CREATE: &str = "create host-interface name <linux:text> { hw-addr <hw-addr:mac> | netns <netns:text> \
+const CREATE: &str = "create host-interface name <linux:text> { if-name <if-name:text> | hw-addr <hw-addr:mac> | netns <netns:text> \
     | num-rx-queues <num-rx-queues:u16> }";
 
 pub(crate) fn register(control: &Control) {
@@ -15,6 +15,7 @@ pub(crate) fn register(control: &Control) {
     commands.add(
         Command::new(CREATE, "Create a host interface on a Linux interface.", create)
             .argument("linux", "Linux name of the interface")
+            .argument("if-name", "name that you choose, such as wan; default: host- and the Linux name")
             .argument("hw-addr", "MAC address; default: that in Linux")
             .argument("netns", "network namespace of the Linux interface, by name or path")
             .argument("num-rx-queues", "number of receive queues"),
@@ -31,10 +32,14 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let host = HostInterface::of(&matches.get::<String>("linux")?);
+    let linux = matches.get::<String>("linux")?;
+    let host = match matches.find::<String>("if-name")? {
+        Some(name) => HostInterface { host_interface: Some(linux), ..HostInterface::new(name) },
+        None => HostInterface::of(&linux),
+    };
     if control.room::<Interfaces>().find(&host.name).is_some() {
         let error = CommandError::new(format!("there is an interface {} already; delete it first", host.name));
-        return Err(error.at(matches.place("linux")));
+        return Err(error.at(matches.place(if host.host_interface.is_some() { "if-name" } else { "linux" })));
     }
     let name = host.name.clone();
     control.put(HostInterface {
@@ -47,17 +52,15 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 }
 
 async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
-    let host = HostInterface::of(&matches.get::<String>("linux")?);
-    if control.objects().get::<HostInterface>(&host.name).is_none() {
-        let error = CommandError::new(format!("{} is not used; `show af-packet` tells what is", host.linux()));
-        return Err(error.at(matches.place("linux")));
-    }
+    let linux = matches.get::<String>("linux")?;
+    let missing = || CommandError::new(format!("{linux} is not used; `show af-packet` lists those that are"));
+    let host = HostInterface::find(&control, &linux).ok_or_else(|| missing().at(matches.place("linux")))?;
     control.delete_in_turns::<HostInterface>(&host.name).await?;
     Ok(Reply::done())
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let titles = ["Name", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State"];
+    let titles = ["Name", "Linux interface", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State"];
     let mut table = Table::new(titles);
     let room = control.room::<HostInterfaces>();
     for host in control.objects().all::<HostInterface>() {
@@ -71,6 +74,7 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         };
         table.row([
             Cell::from(host.name.clone()),
+            Cell::from(host.linux()),
             Cell::from(host.namespace.clone()),
             Cell::from(linked.map(|linked| linked.link.mac.to_string())),
             Cell::from(linked.map(|linked| linked.link.mtu)),

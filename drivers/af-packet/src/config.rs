@@ -1,13 +1,16 @@
 //! The object `HostInterface`, and its effect: sockets on a Linux interface, and an interface of ours.
 
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{Interfaces, LinkMtu, NewInterface, create, remove};
-use quiver_linux::{Link, LinkState, Linked, Links, LinuxError, Namespace, Watch, note_link, watch_links};
+use quiver_interface::{Interfaces, LinkMtu, NewInterface, check_name, create, remove};
+use quiver_linux::{
+    Link, LinkState, Linked, Links, LinuxError, Namespace, Watch, check_link_name, note_link, watch_links,
+};
 use quiver_wire::{MacAddress, UnicastMac};
 
 use crate::queue::Rx;
@@ -23,9 +26,12 @@ quiver_control::number! {
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "host-interfaces", provides = "interface")]
 pub struct HostInterface {
-    /// Name: host- and the Linux name, such as host-eth0.
+    /// Name: host- and the Linux name, such as host-eth0, or one that you choose, such as wan.
     #[key]
     pub name: String,
+    /// Name of the Linux interface. Default: what follows host- in the name.
+    #[fixed]
+    pub host_interface: Option<String>,
     /// Network namespace of the Linux interface, by name or path. Default: quiverd's own.
     #[fixed]
     pub namespace: Option<String>,
@@ -45,13 +51,27 @@ const MTU: u16 = 1500;
 const PREFIX: &str = "host-";
 
 impl HostInterface {
-    /// The object for an interface of Linux.
+    /// The object that an interface of Linux has without a chosen name.
     pub fn of(linux: &str) -> HostInterface {
         HostInterface::new(format!("{PREFIX}{linux}"))
     }
     /// The name in Linux.
     pub fn linux(&self) -> &str {
-        self.name.strip_prefix(PREFIX).unwrap_or_default()
+        self.host_interface.as_deref().unwrap_or_else(|| self.named().unwrap_or_default())
+    }
+    /// The name in Linux that the name of the interface has in it.
+    fn named(&self) -> Option<&str> {
+        self.name.strip_prefix(PREFIX)
+    }
+    /// The field with the name in Linux.
+    fn linux_field(&self) -> &'static str {
+        if self.host_interface.is_some() { "host-interface" } else { "name" }
+    }
+    /// The object that uses an interface of Linux: the one that is named after it, or the first of those with chosen names.
+    pub fn find(control: &Control, linux: &str) -> Option<Rc<HostInterface>> {
+        let (objects, named) = (control.objects(), HostInterface::of(linux).name);
+        let named = objects.get::<HostInterface>(&named).filter(|host| host.linux() == linux);
+        named.or_else(|| objects.all::<HostInterface>().into_iter().find(|host| host.linux() == linux))
     }
 }
 
@@ -72,11 +92,17 @@ impl HostInterfaces {
 
 /// Checks a host interface that needs no other object.
 pub(crate) fn check(host: &HostInterface) -> Result<(), ObjectError> {
-    if host.linux().is_empty() {
-        let what = format!("'{}' is no name of a host interface", host.name);
-        return Err(ObjectError::field("name", what).remedy("host- and the name in Linux, such as host-eth0"));
+    match (&host.host_interface, host.named()) {
+        (None, None | Some("")) => {
+            let what = format!("'{}' says no name of a Linux interface", host.name);
+            return Err(ObjectError::field("name", what)
+                .remedy("host- and the name in Linux, such as host-eth0; or set host-interface to the name in Linux"));
+        }
+        (Some(linux), Some(named)) if linux == named => {}
+        (Some(_), _) => check_name(&host.name, "host-eth0")?,
+        (None, Some(_)) => {}
     }
-    Ok(())
+    check_link_name(host.linux(), host.linux_field())
 }
 
 pub(crate) fn apply(control: &Control, change: Change<'_, HostInterface>) -> Result<(), ObjectError> {
@@ -114,7 +140,7 @@ pub(crate) fn apply_inside(control: &Control, change: Change<'_, HostInterface>)
 /// Checks that the namespace and the Linux interface exist.
 pub(crate) fn needs(host: &HostInterface) -> Result<(), ObjectError> {
     let namespace = Namespace::find(host.namespace.as_deref()).map_err(|e| e.of_field("namespace"))?;
-    Link::find(&namespace, host.linux()).map(drop).map_err(|e| e.of_field("name"))
+    Link::find(&namespace, host.linux()).map(drop).map_err(|e| e.of_field(host.linux_field()))
 }
 
 fn interface(host: &HostInterface, mac: MacAddress, mtu: u16, queues: Queues) -> NewInterface {
@@ -124,10 +150,11 @@ fn interface(host: &HostInterface, mac: MacAddress, mtu: u16, queues: Queues) ->
 fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     control.room::<Interfaces>().check_free(&host.name, "delete it first")?;
     let namespace = Namespace::find(host.namespace.as_deref()).map_err(|e| e.of_field("namespace"))?;
-    let (watch, link) = Watch::start(&namespace, host.linux()).map_err(|e| e.within("namespace", "name"))?;
+    let (watch, link) =
+        Watch::start(&namespace, host.linux()).map_err(|e| e.within("namespace", host.linux_field()))?;
     let (input, workers) = (control.room::<HostInterfaces>().input, control.room::<Dataplane>().workers());
     let sockets = namespace.within(|| sockets(host, &link, workers)).and_then(|sockets| sockets);
-    let (receivers, senders) = sockets.map_err(|e| e.within("namespace", "name"))?;
+    let (receivers, senders) = sockets.map_err(|e| e.within("namespace", host.linux_field()))?;
     let rx = receivers.into_iter().map(|(socket, ring)| Box::new(Rx::new(socket, ring)) as Box<dyn RxQueue>);
     let tx = senders.into_iter().map(|fd| Box::new(Tx::new(fd)) as Box<dyn TxQueue>);
     let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
@@ -162,7 +189,18 @@ mod tests {
     fn wrong_fields_are_named_with_what_would_be_right() {
         let host = || HostInterface::of("eth0");
         assert_eq!((check(&host()), host().name.as_str()), (Ok(()), "host-eth0"));
-        let wrong = [HostInterface { name: "eth0".into(), ..host() }, HostInterface { name: "host-".into(), ..host() }];
+        let chosen =
+            |name: &str| HostInterface { host_interface: Some("eth0".into()), ..HostInterface::new(name.into()) };
+        for right in [chosen("wan"), chosen("host-eth0"), chosen("host-lan"), HostInterface::of("eth0.10")] {
+            assert_eq!((check(&right), right.linux().starts_with("eth0")), (Ok(()), true), "{right:?}");
+        }
+        let wrong = [
+            HostInterface { name: "eth0".into(), ..host() },
+            HostInterface { name: "host-".into(), ..host() },
+            HostInterface { host_interface: Some("a/b".into()), ..chosen("wan") },
+            HostInterface::of("a-name-too-long-for-linux"),
+            chosen("w.1"),
+        ];
         for host in wrong {
             let error = check(&host).expect_err("it is wrong");
             assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");

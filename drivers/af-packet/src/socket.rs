@@ -11,7 +11,8 @@ use crate::ring::{BLOCK, FRAME, FRAMES, Ring};
 
 /// Bytes of memory for packets that are longer than a frame of the ring: some hundred of 64 KB.
 const LONG_PACKETS: usize = 32 << 20;
-/// How a group shares its packets, and that it gets none that are sent: the sockets' own option is not asked in a group.
+/// Fanout options: packets are shared by flow, and outgoing packets are left out. In a group the sockets' own option
+/// for outgoing packets has no effect.
 const FANOUT: u32 = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
 
 /// Sockets for receiving from the interface of this number, each with its ring; they share the packets by flow. They

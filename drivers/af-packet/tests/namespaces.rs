@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 /// Packets that arrive on one interface of a pair leave by the other.
 const CROSSING: Rooms = rooms![without wires: quiver_interface, crossing, quiver_af_packet];
 
-/// How long anything that Linux does may take.
+/// Time limit of every operation of Linux.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The namespaces, and the daemon between them.
@@ -266,7 +266,7 @@ fn mistakes(world: &World) -> Result<(), Failed> {
         ),
         ("create host-interface name x num-rx-queues 0", "'0' is not a number from 1 to 16"),
         ("create host-interface name a netns mistakes-m", "there is an interface host-a already; delete it first"),
-        ("delete host-interface name c", "c is not used; `show af-packet` tells what is"),
+        ("delete host-interface name c", "c is not used; `show af-packet` lists those that are"),
     ];
     for (line, expected) in refused {
         let error = site.daemon.run(line).expect_err(line).to_string();

@@ -1,4 +1,4 @@
-//! What Linux refuses, with what to do about it.
+//! Errors of Linux, with remedies.
 
 use std::io::{Error, ErrorKind};
 
@@ -7,7 +7,7 @@ use quiver_control::files::FileError;
 
 use crate::Capability;
 
-/// Why Linux did not do what a driver asked for.
+/// Errors of operations that a driver asked of Linux.
 #[derive(Debug, thiserror::Error)]
 pub enum LinuxError {
     /// A system call or a request failed.
@@ -21,9 +21,9 @@ pub enum LinuxError {
     /// The right to do it is missing.
     #[error("{action}: {source}")]
     Denied {
-        /// What was tried.
+        /// The operation.
         action: String,
-        /// What Linux said.
+        /// The error of Linux.
         source: Error,
         /// The right that it needs.
         needs: Capability,
@@ -76,7 +76,7 @@ impl LinuxError {
         }
     }
 
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub fn remedy(&self) -> String {
         match self {
             LinuxError::Denied { needs, .. } => needs.remedy(),

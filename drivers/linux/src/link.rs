@@ -3,13 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use futures_util::TryStreamExt;
+use quiver_control::ObjectError;
 use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder, new_connection};
 
 use crate::{Capability, LinuxError, Namespace};
 
-/// What Linux says of an interface.
+/// Bytes of an interface's name at most (`IFNAMSIZ`, which counts the zero at the end).
+const NAME_MAX: usize = 15;
+
+/// State of an interface in Linux.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Its number in its namespace.
@@ -22,7 +26,7 @@ pub struct Link {
     pub running: bool,
 }
 
-/// What is to be set on the end of an interface that Linux holds.
+/// Settings of the Linux end of an interface.
 #[derive(Debug, Clone, Default)]
 pub struct HostSide {
     /// Its address; without it, as Linux chose.
@@ -41,6 +45,20 @@ pub struct HostSide {
     pub ip6: Option<InterfaceAddress<V6>>,
     /// The gateway of its namespace's default route for IPv6.
     pub ip6_gateway: Option<Ipv6Addr>,
+}
+
+/// Checks that Linux takes a name for an interface (`dev_valid_name`).
+///
+/// # Errors
+/// Naming this field.
+pub fn check_link_name(name: &str, field: &str) -> Result<(), ObjectError> {
+    let is_wrong = |byte: u8| byte == b'/' || byte == b':' || byte.is_ascii_whitespace();
+    if name.is_empty() || name.len() > NAME_MAX || name == "." || name == ".." || name.bytes().any(is_wrong) {
+        let what = format!("'{name}' is no name of a Linux interface");
+        let remedy = format!("1 to {NAME_MAX} characters without spaces, slashes and colons");
+        return Err(ObjectError::field(field, what).remedy(remedy));
+    }
+    Ok(())
 }
 
 impl Link {

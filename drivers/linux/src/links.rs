@@ -9,9 +9,9 @@ use quiver_interface::{InterfaceId, LinkMtu, set_link, set_link_mtu, set_speed};
 
 use crate::{Link, LinkState, LinuxError, Namespace, Watch};
 
-/// How often links are looked at.
+/// Interval between checks of the links.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// At every such look the names of their namespaces, too.
+/// Number of checks between checks of the namespaces' names.
 const NAMES_EVERY: u32 = 10;
 
 /// The devices of a room by the names of their objects, each with its link under watch.
@@ -33,7 +33,7 @@ pub struct Linked {
     pub link: Link,
     /// The link as it was last seen.
     pub state: LinkState,
-    /// What tells how the link is.
+    /// Watches the link.
     pub watch: Watch,
     /// The namespace that it was found in.
     pub namespace: Namespace,
@@ -106,14 +106,14 @@ type Change = (InterfaceId, Seen);
 /// The name of an object whose device is gone, and the reason.
 type Loss = (String, LinuxError);
 
-/// How a link is, as far as its interface is concerned.
+/// State of a link for its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Whether packets can pass.
     pub running: bool,
     /// Kilobits that it carries a second; none where Linux has no figure.
     pub speed: Option<u32>,
-    /// How long packets are that it takes.
+    /// Link MTU of the interface.
     pub mtu: LinkMtu,
 }
 
@@ -121,7 +121,7 @@ impl Linked {
     fn no_link(&self) -> LinuxError {
         LinuxError::NoLink { name: self.watch.name().to_owned(), namespace: self.namespace.name().to_owned() }
     }
-    /// How its link was last seen.
+    /// State of its link when last checked.
     fn seen(&self, mtu: fn(u16) -> LinkMtu) -> Seen {
         let of_linux = u16::try_from(self.watch.mtu()).unwrap_or(u16::MAX);
         let running = self.state == LinkState::Running && !self.is_lost;

@@ -36,12 +36,12 @@ impl Namespace {
         }
     }
 
-    /// What messages call it.
+    /// Name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its name still stands for it. One whose name is gone, or another's, lives on as long as somebody has it open.
+    /// Whether the name still refers to this namespace. A namespace without its name exists as long as it is open.
     pub fn is_named(&self) -> bool {
         let (Some(file), Some(path)) = (&self.file, &self.path) else { return true };
         let place = |metadata: Metadata| (metadata.dev(), metadata.ino());
@@ -77,7 +77,7 @@ mod tests {
         assert!(error.remedy().contains("ip netns add nowhere"));
     }
 
-    /// Who opens a FIFO as a file waits for its other end, and control with it.
+    /// Opening a FIFO like a file would wait for its other end, and block control.
     #[test]
     fn a_file_that_is_no_namespace_is_refused_at_once() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! How fast links are, by Linux's family `ethtool` of generic netlink (Documentation/networking/ethtool-netlink.rst there).
+//! Speed of links, by Linux's family `ethtool` of generic netlink (Documentation/networking/ethtool-netlink.rst there).
 
 use netlink_packet_generic::ctrl::nlas::GenlCtrlAttrs;
 use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
@@ -17,7 +17,7 @@ const HEADER: u16 = 1 | 1 << 15;
 const HEADER_INDEX: u16 = 1;
 /// ETHTOOL_A_LINKMODES_SPEED, in megabits a second.
 const SPEED: u16 = 5;
-/// What stands there where a driver has no figure (SPEED_UNKNOWN).
+/// Speed of a driver that has no figure (SPEED_UNKNOWN).
 const UNKNOWN: u32 = u32::MAX;
 /// Longer than any answer: the names of all modes that a link could have are in it.
 const ANSWER_MAX: usize = 32 << 10;

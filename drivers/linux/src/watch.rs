@@ -15,7 +15,7 @@ const LINKS: u32 = 1;
 /// Longer than any message on a link.
 const MESSAGE_MAX: usize = 32 << 10;
 
-/// How a link is.
+/// State of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
     /// Packets can pass.

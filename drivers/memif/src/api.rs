@@ -129,7 +129,7 @@ enum Role {
     Slave = 1,
 }
 
-/// What an interface carries.
+/// Content of an interface's packets.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(name = "memif_mode")]

@@ -49,7 +49,7 @@ pub(crate) fn takes(socket: &MemifSocket) -> Vec<String> {
     vec![format!("memif socket {}", socket.filename)]
 }
 
-/// The same as [`apply`], with nobody listening: whom a master serves is outside.
+/// The same as [`apply`] without a listener: the peers of a master are outside.
 pub(crate) fn apply_inside(control: &Control, change: Change<'_, Memif>) -> Result<(), ObjectError> {
     match change {
         Change::Create(memif) => {

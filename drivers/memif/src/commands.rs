@@ -6,7 +6,7 @@ use quiver_interface::{InterfaceName, Interfaces};
 
 use crate::config::{DEFAULT_SOCKET, Memif, MemifRole, MemifSocket, MemifSocketId};
 
-const CREATE: &str = "create interface memif id <id:u32> { socket-id <socket-id:u32> | (master | slave) \
+const CREATE: &str = "create interface memif id <id:u32> { if-name <if-name:text> | socket-id <socket-id:u32> | (master | slave) \
     | mode <mode:memif-mode> | ring-size <ring-size:u32> | rx-queues <rx-queues:u16> | tx-queues <tx-queues:u16> \
     | buffer-size <buffer-size:u32> | no-zero-copy | secret <secret:text> | hw-addr <hw-addr:mac> }";
 
@@ -21,6 +21,7 @@ pub(crate) fn register(control: &Control) {
     let create = Command::new(CREATE, "Create a memif interface.", create)
         .arguments_of::<Memif>()
         .argument("id", "id that master and slave agree on")
+        .argument("if-name", "name that you choose, such as wan; default: memif, the socket, a slash, and the id")
         .argument("socket-id", "id of the socket; default 0")
         .argument("master", "listen for a slave, and use its memory")
         .argument("slave", "connect to a master, and share memory (default)")
@@ -48,7 +49,11 @@ fn delete_socket(control: &Control, matches: &Matches) -> Result<Reply, CommandE
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let socket = matches.find("socket-id")?.unwrap_or(DEFAULT_SOCKET);
-    let memif = Memif::of(socket, matches.get("id")?);
+    let (id, chosen) = (matches.get("id")?, matches.find::<String>("if-name")?);
+    let mut memif = Memif::of(socket, id);
+    if let Some(name) = chosen {
+        (memif.name, memif.id) = (name, Some(id));
+    }
     let name = memif.name.clone();
     if control.room::<Interfaces>().find(&name).is_some() {
         let error = CommandError::new(format!("there is an interface {name} already; delete it first"));

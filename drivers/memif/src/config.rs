@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use quiver_control::{Object, ObjectError};
+use quiver_interface::{check_name, number_in};
 use quiver_memif_protocol::layout::BUFFER_MAX;
 use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
 use quiver_wire::UnicastMac;
@@ -23,7 +24,7 @@ quiver_control::choice! {
 }
 
 quiver_control::choice! {
-    /// What a memif interface carries.
+    /// Kind of packets that a memif interface carries.
     pub enum MemifMode of Mode {
         /// Ethernet frames.
         Ethernet = "ethernet",
@@ -35,7 +36,7 @@ quiver_control::choice! {
 }
 
 quiver_control::number! {
-    /// How many rings a memif interface has in one direction.
+    /// Number of a memif interface's rings in one direction.
     pub struct MemifQueues(u16) in 1..=256 as "memif-queues";
 }
 const _: () = assert!(MemifQueues::MAX.get() as usize == RINGS_MAX);
@@ -57,9 +58,12 @@ pub struct MemifSocket {
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "memifs", provides = "interface")]
 pub struct Memif {
-    /// Name: memif, the socket id, a slash, and an id that master and slave agree on, such as memif0/7.
+    /// Name: memif, the socket id, a slash, and the interface's id, such as memif0/7; or one that you choose, such as wan.
     #[key]
     pub name: String,
+    /// Id that master and slave agree on. Default: the number at the end of the name.
+    #[fixed]
+    pub id: Option<u32>,
     /// Id of the socket. Default: 0.
     #[fixed]
     pub socket: Option<MemifSocketId>,
@@ -103,7 +107,7 @@ pub struct Memif {
 /// The default socket, and its name in the daemon's folder.
 pub(crate) const DEFAULT_SOCKET: u32 = 0;
 const DEFAULT_NAME: &str = "memif.sock";
-/// The daemon's folder, unless whoever hosts it says another.
+/// The daemon's folder, unless its host sets another.
 pub(crate) const DEFAULT_FOLDER: &str = "/run/quiver";
 
 impl Memif {
@@ -117,12 +121,13 @@ impl Memif {
     pub fn socket(&self) -> u32 {
         self.socket.as_ref().map_or(DEFAULT_SOCKET, |socket| socket.0)
     }
-    /// The number that both ends agree on. None if the name has none.
+    /// The number that both ends agree on. None if neither the name nor the object has one.
     pub fn number(&self) -> Option<u32> {
-        let rest = self.name.strip_prefix("memif")?;
-        let (socket, number) = rest.split_once('/')?;
-        let plain = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
-        (plain(socket)? == self.socket()).then(|| plain(number))?
+        self.id.or_else(|| self.named())
+    }
+    /// The number in a name of this socket.
+    fn named(&self) -> Option<u32> {
+        number_in(&self.name, &format!("memif{}/", self.socket()))
     }
     pub(crate) fn role(&self) -> Role {
         self.role.into()
@@ -163,9 +168,23 @@ pub(crate) fn check_socket(socket: &MemifSocket) -> Result<(), ObjectError> {
 /// Checks a memif interface that needs no other object.
 pub(crate) fn check(memif: &Memif) -> Result<(), ObjectError> {
     let wrong = |field, what: String, remedy: String| Err(ObjectError::field(field, what).remedy(remedy));
-    if memif.number().is_none() {
-        let what = format!("'{}' is no name of a memif interface on socket {}", memif.name, memif.socket());
-        return wrong("name", what, format!("memif{}/ and a number, such as memif{0}/0", memif.socket()));
+    let example = format!("memif{}/0", memif.socket());
+    match (memif.id, memif.named()) {
+        (None, None) if check_name(&memif.name, &example).is_ok() => {
+            return wrong("id", format!("{} has no id", memif.name), "set the id that the peer has".into());
+        }
+        (None, None) => {
+            let what = format!("'{}' is no name of a memif interface on socket {}", memif.name, memif.socket());
+            let remedy =
+                format!("memif{}/ and a number, such as {example}; or a chosen name, with an id", memif.socket());
+            return wrong("name", what, remedy);
+        }
+        (Some(id), Some(named)) if id != named => {
+            let what = format!("{} has the id {named}, not {id}", memif.name);
+            return wrong("id", what, "leave it out, or choose another name".into());
+        }
+        (Some(_), None) => check_name(&memif.name, &example)?,
+        (_, Some(_)) => {}
     }
     if !memif.ring_size.is_power_of_two() || memif.log2_ring_size() > LOG2_RING_SIZE_MAX {
         let what = format!("rings of {} descriptors are not possible", memif.ring_size);
@@ -190,7 +209,14 @@ mod tests {
         let memif = || Memif::of(3, 7);
         assert_eq!((check(&memif()), memif().name.as_str(), memif().number()), (Ok(()), "memif3/7", Some(7)));
         assert_eq!(check(&Memif::of(0, 0)), Ok(()));
+        let chosen = |name: &str, id| Memif { name: name.into(), id, ..memif() };
+        for (right, number) in [(chosen("wan", Some(9)), 9), (chosen("memif3/7", Some(7)), 7)] {
+            assert_eq!((check(&right), right.number()), (Ok(()), Some(number)), "{right:?}");
+        }
         let wrong = [
+            chosen("wan", None),
+            chosen("w/1", Some(1)),
+            chosen("memif3/7", Some(8)),
             Memif { name: "memif0/7".into(), ..memif() },
             Memif { name: "memif3/07".into(), ..memif() },
             Memif { name: "memif3".into(), ..memif() },

@@ -194,7 +194,12 @@ pub(crate) fn add_unserved(control: &Control, config: &Memif) -> Result<(), Obje
 }
 
 fn make(control: &Control, config: &Memif) -> Result<(), ObjectError> {
-    let number = config.number().ok_or_else(|| ObjectError::field("name", "it has no number"))?;
+    let number = config.number().ok_or_else(|| ObjectError::field("id", "it has none"))?;
+    let is_same = |port: &&Port| port.config.socket() == config.socket() && port.number == number;
+    if let Some(other) = control.room::<Memifs>().ports.values().find(is_same) {
+        let what = format!("{} has the id {number} on socket {}", other.config.name, config.socket());
+        return Err(ObjectError::field("id", what).remedy("choose another id, or another socket"));
+    }
     let mac = match config.mac {
         Some(mac) => mac.get(),
         None => random_mac().map_err(|error| error.of_field("mac"))?,

@@ -19,9 +19,9 @@ use crate::room::{Memifs, Watched, connect, wake_workers};
 const LOOK_RARELY: Duration = Duration::from_millis(100);
 const LOOK_OFTEN: Duration = Duration::from_millis(20);
 const LOOK_SOON: Duration = Duration::from_millis(1);
-/// How often a slave tries to connect.
+/// Interval between connection attempts of a slave.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
-/// How long a peer may take until packets pass.
+/// Time limit from a peer's connection until packets pass.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Control channels that are being set up at once; further slaves wait in the system's queue.
 const PENDING_MAX: usize = 64;

@@ -37,7 +37,7 @@ impl Chooser {
     pub fn new() -> Chooser {
         Chooser { tried: Some(0), left: TRIED, least: UNTRIED, chosen: WAYS[0].0, started: 0 }
     }
-    /// How the batch that begins now is to be stored.
+    /// Returns the method of writing the batch that begins now.
     #[inline]
     pub fn begin(&mut self) -> Store {
         // PERF: to read the counter twice costs a small batch more than what it says is worth.

@@ -15,8 +15,8 @@ use crate::handover::Holder;
 use crate::rx::place;
 use crate::store::Chooser;
 
-/// How often a worker tries to get a ring that another worker is sending by. It never waits for it: the batch is dropped
-/// as `tx-full` then.
+/// Number of attempts to get a ring that another worker is using. After that the worker drops the batch as `tx-full`;
+/// it never waits.
 const TRIES: u32 = 2000;
 
 /// A ring for sending. Workers share it where there are fewer rings than workers.
@@ -38,11 +38,11 @@ impl TxRing {
     pub fn new(transmitter: Transmitter, waker: Arc<Waker>, interrupt: Arc<OwnedFd>, lent: Option<Lent>) -> SharedRing {
         Arc::new(Mutex::new(TxRing { transmitter, waker, interrupt, chooser: Chooser::new(), lent, parts: vec![] }))
     }
-    /// How bytes are written at present.
+    /// The current method of writing bytes.
     pub fn store(&self) -> Store {
         self.chooser.chosen()
     }
-    /// Sends packets from the front of the batch; returns how many were dealt with.
+    /// Sends packets from the front of the batch; returns the number of packets handled.
     fn send(&mut self, cx: &mut TxContext, level: Level, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
         match self.lent {
             Some(_) => self.send_in_place(cx, batch, is_ip),

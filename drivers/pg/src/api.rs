@@ -36,7 +36,7 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// What the packets of an interface are.
+/// Layer at which an interface's packets begin.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum PgInterfaceMode {
@@ -49,15 +49,15 @@ enum PgInterfaceMode {
 }
 
 flags! {
-    /// What an interface leaves to others.
+    /// Offloads of an interface.
     struct PgInterfaceFlags(u32) as "pg_interface_flags" Enum {
-        /// Nothing.
+        /// No offload.
         NONE = 0 => "PG_API_FLAG_NONE",
-        /// Checksums of what it receives.
+        /// Received packets may lack checksums.
         CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
-        /// The cutting of what it receives.
+        /// Received packets may be segmented later.
         GSO = 2 => "PG_API_FLAG_GSO",
-        /// It joins what it sends.
+        /// Sent packets are coalesced.
         GRO_COALESCE = 4 => "PG_API_FLAG_GRO_COALESCE",
     }
 }

@@ -88,7 +88,7 @@ impl Summary {
         }
         summary
     }
-    /// How many there are.
+    /// Number of times.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

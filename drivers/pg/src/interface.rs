@@ -34,7 +34,7 @@ pub struct PacketGenerator {
 }
 
 quiver_control::choice! {
-    /// What the packets of a generator's interface are.
+    /// Layer at which an interface's packets begin.
     pub enum PgMode {
         /// Ethernet frames.
         Ethernet = "ethernet",

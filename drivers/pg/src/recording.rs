@@ -47,7 +47,7 @@ impl<'p> Recording<'p> {
         }
     }
 
-    /// How many packets there are.
+    /// Number of packets.
     pub fn count(&self) -> usize {
         self.packets.len()
     }

@@ -1,4 +1,4 @@
-//! How long packets of a stream are on their way, how much that varies, and how evenly they leave.
+//! Delay of a stream's packets, its variation, and the spacing of sent packets.
 //!
 //! Delays are from the making of a packet on its worker to the moment in which an interface of the generator is given it to
 //! send, by the workers' fine clock. Each worker counts what it receives; control adds that up.

@@ -10,8 +10,8 @@ use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::settings::AdminState;
 use quiver_interface::{
-    InterfaceEvent, InterfaceId, InterfaceName, InterfaceSettings, Interfaces, NewInterface, create, remove,
-    set_point_to_point, watch,
+    InterfaceEvent, InterfaceId, InterfaceName, InterfaceSettings, Interfaces, NewInterface, check_name, create,
+    number_in, remove, set_point_to_point, watch,
 };
 use quiver_wire::MacAddress;
 
@@ -27,7 +27,7 @@ const INSTANCES: u32 = 16_384;
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "pipes", provides = "interface", parts(".0", ".1"))]
 pub struct Pipe {
-    /// Name: pipe0, pipe1 and so on.
+    /// Name: pipe and a number, such as pipe0, or one that you choose, such as to-lab.
     #[key]
     pub name: String,
 }
@@ -46,15 +46,19 @@ impl Pipe {
     }
     /// The number in its name.
     pub fn instance(&self) -> Option<u32> {
-        let digits = self.name.strip_prefix("pipe")?;
-        digits.parse().ok().filter(|number: &u32| *number < INSTANCES && number.to_string() == digits)
+        number_in(&self.name, "pipe").filter(|number| *number < INSTANCES)
     }
 }
 
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check).memory(|_| quiver_interface::MEMORY));
-    let make = Command::new("pipe create [instance <instance:u32>]", "Create a pipe: two connected interfaces.", make);
-    control.commands().add(make.argument("instance", "number in the name; default: the first free one"));
+    let make = Command::new(
+        "pipe create [instance <instance:u32> | if-name <if-name:text>]",
+        "Create a pipe: two connected interfaces.",
+        make,
+    );
+    let make = make.argument("instance", "number in the name; default: the first free one");
+    control.commands().add(make.argument("if-name", "name that you choose, such as to-lab"));
     control.commands().add(Command::waiting("pipe delete <interface>", "Delete a pipe and its two ends.", delete));
     watch(control, |control, event| {
         if let InterfaceEvent::AdminState(id) = event
@@ -67,11 +71,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn check(pipe: &Pipe) -> Result<(), ObjectError> {
-    match pipe.instance() {
-        Some(_) => Ok(()),
-        None => Err(ObjectError::field("name", format!("'{}' is no name of a pipe", pipe.name))
-            .remedy(format!("choose one from pipe0 to pipe{}", INSTANCES - 1))),
-    }
+    check_name(&pipe.name, "pipe0")
 }
 
 fn apply(control: &Control, change: Change<'_, Pipe>) -> Result<(), ObjectError> {
@@ -129,11 +129,25 @@ fn open(control: &Control, pipe: &Pipe) -> Result<(), ObjectError> {
 /// Makes a pipe, and sets its ends up, so that it is up when the pipe itself is.
 pub(crate) fn add(control: &Control, instance: Option<u32>) -> Result<Pipe, ObjectError> {
     let is_free = |number: &u32| control.objects().get::<Pipe>(&format!("pipe{number}")).is_none();
-    let number = instance.or_else(|| (0..INSTANCES).find(is_free)).unwrap_or(INSTANCES);
-    if !is_free(&number) {
-        return Err(ObjectError::field("instance", format!("there is pipe{number} already")).remedy("choose another"));
-    }
-    let pipe = Pipe::new(format!("pipe{number}"));
+    let wrong = |what: String, remedy: String| Err(ObjectError::field("instance", what).remedy(remedy));
+    let number = match instance {
+        Some(number) if number >= INSTANCES => {
+            return wrong(format!("{number} is too large"), format!("give 0 to {}", INSTANCES - 1));
+        }
+        Some(number) if !is_free(&number) => {
+            return wrong(format!("there is pipe{number} already"), "choose another".into());
+        }
+        Some(number) => number,
+        None => match (0..INSTANCES).find(is_free) {
+            Some(number) => number,
+            None => return wrong(format!("there are {INSTANCES} pipes already"), "delete one first".into()),
+        },
+    };
+    add_named(control, format!("pipe{number}"))
+}
+
+fn add_named(control: &Control, name: String) -> Result<Pipe, ObjectError> {
+    let pipe = Pipe::new(name);
     control.put(pipe.clone())?;
     for end in pipe.ends() {
         control.edit(InterfaceSettings::new(InterfaceName(end)), |settings| settings.state = AdminState::Up)?;
@@ -142,7 +156,11 @@ pub(crate) fn add(control: &Control, instance: Option<u32>) -> Result<Pipe, Obje
 }
 
 fn make(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    Ok(Reply::text(add(control, matches.find("instance")?)?.name))
+    let pipe = match matches.find::<String>("if-name")? {
+        Some(name) => add_named(control, name)?,
+        None => add(control, matches.find("instance")?)?,
+    };
+    Ok(Reply::text(pipe.name))
 }
 
 async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {

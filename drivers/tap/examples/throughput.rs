@@ -1,7 +1,7 @@
-//! How fast TCP is from one namespace to another through two TAP interfaces that one worker joins, beside a direct veth
-//! pair: `cargo run --release -p quiver-tap --example throughput [seconds] [words of create tap]`.
+//! TCP throughput between two namespaces through two TAP interfaces that one worker joins, beside a direct veth pair:
+//! `cargo run --release -p quiver-tap --example throughput [seconds] [words of create tap]`.
 //!
-//! It shows what driver and worker cost by themselves; the demo shows the same with the whole graph in between.
+//! It shows the cost of driver and worker alone; the demo adds the whole graph.
 
 use std::error::Error;
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn daemon(_: &World, more: &str) -> Result<Running, Box<dyn Error>> {
     Ok((dataplane, threads))
 }
 
-/// What this process has used, in user space and kernel.
+/// CPU seconds that this process has used, in user space and kernel.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, flags};
 use quiver_control::Control;
-use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces};
+use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces, number_in};
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
 use crate::commands::free_name;
@@ -27,19 +27,19 @@ pub(crate) fn register(control: &Control) {
 }
 
 flags! {
-    /// What a TAP interface is to be.
+    /// Options of a TAP interface.
     pub struct TapFlags(u32) as "tap_flags" Enum {
-        /// Long packets to be cut later pass, and packets without checksums.
+        /// Packets may lack checksums and be longer than the MTU, to be segmented later.
         GSO = 1 => "TAP_API_FLAG_GSO",
-        /// Packets without checksums pass.
+        /// Packets may lack checksums.
         CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
         /// The Linux side outlives the daemon.
         PERSIST = 4 => "TAP_API_FLAG_PERSIST",
-        /// A Linux side that outlived a daemon is taken over.
+        /// A persistent Linux side of an earlier daemon is taken over.
         ATTACH = 8 => "TAP_API_FLAG_ATTACH",
-        /// It carries IP packets without Ethernet.
+        /// The interface carries IP packets without Ethernet headers.
         TUN = 16 => "TAP_API_FLAG_TUN",
-        /// Packets that it sends are joined.
+        /// Sent packets are coalesced.
         GRO_COALESCE = 32 => "TAP_API_FLAG_GRO_COALESCE",
     }
 }
@@ -285,7 +285,7 @@ fn details(control: &Control, tap: &Rc<Tap>) -> Option<SwInterfaceTapV2Details> 
     let linked = room.links.get(&tap.name)?;
     Some(SwInterfaceTapV2Details {
         sw_if_index: linked.id.0,
-        id: tap.name.strip_prefix("tap")?.parse().ok()?,
+        id: number_in(&tap.name, "tap").unwrap_or(NONE),
         tx_ring_sz: 0,
         rx_ring_sz: 0,
         host_mtu_size: linked.link.mtu,

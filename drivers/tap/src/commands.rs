@@ -7,7 +7,7 @@ use quiver_linux::LinkState;
 
 use crate::config::{Tap, Taps};
 
-const CREATE: &str = "create tap { id <id:u32> | hw-addr <hw-addr:mac> | host-ns <host-ns:text> \
+const CREATE: &str = "create tap { (id <id:u32> | if-name <if-name:text>) | hw-addr <hw-addr:mac> | host-ns <host-ns:text> \
     | host-if-name <host-if-name:text> | host-mac-addr <host-mac-addr:mac> | host-mtu-size <host-mtu-size:u16> \
     | host-bridge <host-bridge:text> | host-ip4-addr <host-ip4-addr:ip4-address> | host-ip4-gw <host-ip4-gw:ip4> \
     | host-ip6-addr <host-ip6-addr:ip6-address> | host-ip6-gw <host-ip6-gw:ip6> \
@@ -16,6 +16,7 @@ const CREATE: &str = "create tap { id <id:u32> | hw-addr <hw-addr:mac> | host-ns
 pub(crate) fn register(control: &Control) {
     let create = Command::new(CREATE, "Create a TAP interface.", create)
         .argument("id", "number in the name after tap; default: the lowest free one")
+        .argument("if-name", "name that you choose, such as wan")
         .argument("gso", "pass unsegmented TCP packets (default)")
         .argument("no-gso", "have Linux segment packets and fill in checksums");
     let fields = [
@@ -45,13 +46,12 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let name = match matches.find::<u32>("id")? {
-        Some(id) => format!("tap{id}"),
-        None => free_name(control),
-    };
+    let (id, chosen) = (matches.find::<u32>("id")?, matches.find::<String>("if-name")?);
+    let name = chosen.or_else(|| id.map(|id| format!("tap{id}"))).unwrap_or_else(|| free_name(control));
     if control.room::<Interfaces>().find(&name).is_some() {
-        let error = CommandError::new(format!("there is an interface {name} already; choose another id"));
-        return Err(error.at(matches.place("id")));
+        let (word, other) = if id.is_some() { ("id", "id") } else { ("if-name", "name") };
+        let error = CommandError::new(format!("there is an interface {name} already; choose another {other}"));
+        return Err(error.at(matches.place(word)));
     }
     let tap = Tap::new(name.clone());
     control.put(Tap {

@@ -9,9 +9,10 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{Interfaces, LinkMtu, NewInterface, create, remove, set_link_mtu};
+use quiver_interface::{Interfaces, LinkMtu, NewInterface, check_name, create, remove, set_link_mtu};
 use quiver_linux::{
-    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, note_link, random_mac, watch_links,
+    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, check_link_name, note_link,
+    random_mac, watch_links,
 };
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
@@ -19,7 +20,7 @@ use crate::device::{self, Request};
 use crate::queue::Rx;
 
 quiver_control::number! {
-    /// How many queues a TAP device has; 256 are the most that Linux gives one.
+    /// Number of a TAP device's queues; Linux allows 256.
     pub struct TapQueues(u16) in 1..=256 as "tap-queues";
 }
 
@@ -32,7 +33,7 @@ quiver_control::number! {
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "taps", provides = "interface")]
 pub struct Tap {
-    /// Name of the interface: tap0, tap1 and so on.
+    /// Name of the interface: tap and a number, such as tap0, or one that you choose, such as wan.
     #[key]
     pub name: String,
     /// MAC address of the interface. Default: a generated one.
@@ -74,7 +75,7 @@ pub struct Tap {
     pub host_ip6_gateway: Option<Ipv6Addr>,
 }
 
-/// What the room keeps.
+/// State of the room.
 pub(crate) struct Taps {
     /// The node that stands for the receive queues.
     input: NodeId,
@@ -120,23 +121,10 @@ const MTU_MIN_IP6: u16 = 1280;
 /// which the worker had no core.
 const QUEUE_LENGTH: u32 = 2048;
 
-/// What holds of a TAP by itself.
+/// Checks a TAP without other objects.
 pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
-    let number = tap.name.strip_prefix("tap").unwrap_or_default();
-    if number.is_empty() || number.len() > 9 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        let what = format!("'{}' is no name of a TAP interface", tap.name);
-        return Err(ObjectError::field("name", what).remedy("tap and a number, such as tap0"));
-    }
-    if let Some(name) = tap.host_interface.as_deref() {
-        // What Linux takes (dev_valid_name).
-        let is_wrong = |byte: u8| byte == b'/' || byte == b':' || byte.is_ascii_whitespace();
-        if name.is_empty() || name.len() > 15 || name == "." || name == ".." || name.bytes().any(is_wrong) {
-            let what = format!("'{name}' is no name of a Linux interface");
-            return Err(ObjectError::field("host-interface", what)
-                .remedy("1 to 15 characters without spaces, slashes and colons"));
-        }
-    }
-    Ok(())
+    check_name(&tap.name, "tap0")?;
+    check_link_name(tap.host_name(), "host-interface")
 }
 
 pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError> {
@@ -279,11 +267,14 @@ mod tests {
     fn wrong_fields_are_named_with_what_would_be_right() {
         let tap = || Tap::new("tap0".into());
         assert_eq!(check(&tap()), Ok(()));
+        assert_eq!(check(&Tap { name: "wan".into(), ..tap() }), Ok(()));
+        let (name, host_interface) = ("a-name-too-long-for-linux".into(), Some("short".into()));
+        assert_eq!(check(&Tap { name, host_interface, ..tap() }), Ok(()));
         let wrong = [
             Tap { host_interface: Some("a-name-too-long-for-it".into()), ..tap() },
             Tap { host_interface: Some("a/b".into()), ..tap() },
-            Tap { name: "tap".into(), ..tap() },
-            Tap { name: "eth0".into(), ..tap() },
+            Tap { name: "a-name-too-long-for-linux".into(), ..tap() },
+            Tap { name: "wan.1".into(), ..tap() },
         ];
         for tap in wrong {
             let error = check(&tap).expect_err("it is wrong");

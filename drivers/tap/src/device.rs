@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use quiver_linux::{Capability, LinuxError, Namespace};
 
-/// What the device is asked for.
+/// Options for opening the device.
 pub struct Request<'a> {
     /// Its name in Linux.
     pub name: &'a str,
@@ -71,7 +71,7 @@ fn open(namespace: &Namespace, request: &Request, queue: usize) -> Result<OwnedF
 fn request_of(name: &str, flags: libc::c_int) -> libc::ifreq {
     // SAFETY: `ifreq` is plain data, for which zeros are valid.
     let mut interface: libc::ifreq = unsafe { std::mem::zeroed() };
-    // One byte stays zero, the end of the name; whoever configured a longer name was refused before.
+    // One byte stays zero, the end of the name; longer names were refused before.
     let last = interface.ifr_name.len() - 1;
     for (to, from) in interface.ifr_name[..last].iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     trials::main(enter(), TRIALS)
 }
 
-/// What arrives on one interface of a pair leaves by the other.
+/// Each interface of a pair sends the packets that the other receives.
 const CROSSING: Rooms = rooms![without wires: quiver_interface, crossing, quiver_tap];
 
 fn daemon(rooms: Rooms, workers: usize) -> Result<Daemon, Failed> {
@@ -405,7 +405,7 @@ fn mistakes(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a client says that has nothing to say: a device in the daemon's namespace, with the name of its interface.
+/// A request with defaults: a device in the daemon's namespace, named after its interface.
 fn plain() -> TapCreateV2 {
     TapCreateV2 {
         id: NONE,

@@ -18,7 +18,7 @@ use crate::transaction::{Author, Source};
 #[derive(Clone)]
 pub struct Control {
     inner: Rc<Inner>,
-    /// For whom this handle changes things.
+    /// Author of the changes that this handle makes.
     author: Author,
     /// By which way the changes of this handle came.
     source: Source,
@@ -26,7 +26,8 @@ pub struct Control {
 
 struct Inner {
     rooms: Rooms,
-    /// What every control side has: objects, commands, transactions. They call back with a [`Control`], so it does not know them.
+    /// Parts of every control side: objects, commands, transactions. They call back with a [`Control`], so it does not
+    /// know them.
     parts: Vec<Box<dyn Any>>,
     clock: Rc<dyn Clock>,
     timer: Rc<dyn Timer>,
@@ -91,7 +92,7 @@ impl Control {
         self.inner.rooms.find::<T>().is_some()
     }
 
-    /// This control side for somebody: what is changed by the handle, they have changed.
+    /// Returns a handle whose changes have this author.
     pub fn by(&self, author: Author) -> Control {
         Control { author, ..self.clone() }
     }
@@ -106,7 +107,7 @@ impl Control {
         self.source
     }
 
-    /// For whom this handle changes things.
+    /// Author of the changes that this handle makes.
     pub fn author(&self) -> &Author {
         &self.author
     }
@@ -126,7 +127,7 @@ impl Control {
         self.inner.clock.cpu_time()
     }
 
-    /// Lets the clock go ahead, so that what waits for that time is due now. False if it cannot.
+    /// Advances the clock, so that tasks waiting for that time are due now. Returns false if it cannot.
     pub fn advance_clock(&self, by: Duration) -> bool {
         self.inner.clock.advance(by)
     }
@@ -136,7 +137,7 @@ impl Control {
         self.inner.clock.date()
     }
 
-    /// Lets all others have their turn: tasks, timers, and what came in.
+    /// Lets all tasks, timers and received input have their turn.
     pub fn yield_now(&self) -> impl Future<Output = ()> + 'static {
         self.inner.spawner.yield_now()
     }
@@ -162,8 +163,8 @@ impl Control {
         Task::start(&*self.inner.spawner, name, self.counted(name, task))
     }
 
-    /// Begins work when it is first waited for; from then on it comes to its end, even if whoever waits for its output goes
-    /// away. There is no output if the work panicked.
+    /// Begins work at the first poll, and then runs it to its end, even if the caller drops this future. Returns none
+    /// if the work panicked.
     pub async fn to_the_end<T: 'static>(
         &self,
         name: &'static str,

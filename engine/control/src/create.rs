@@ -33,7 +33,7 @@ impl Control {
         control
     }
 
-    /// A control side without rooms that stands in for this one: with its clock, without an outside, and without tasks.
+    /// Creates a control side without rooms, outside and tasks, on the same clock.
     pub fn aside(&self) -> Control {
         let host = Rc::new(NoTasks(self.clock()));
         let control = Control::new(host.clone(), host.clone(), host);

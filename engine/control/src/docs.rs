@@ -51,8 +51,8 @@ pub fn commands_page(control: &Control) -> String {
     page
 }
 
-/// What is wrong with the form of an object, field by field, as the schema says it; what its room checks besides is not asked.
-/// A kind that is not there has no objects.
+/// Checks an object against the schema, and returns the errors field by field. Checks by its room are not run. An
+/// unknown kind has no objects.
 pub fn problems(control: &Control, kind: &str, values: &Map<String, Value>) -> Vec<ObjectError> {
     match control.objects().kind_named(kind) {
         Some(kind) => kind.parse(values).err().unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! What tells this daemon from all others: a number drawn once, which it keeps over restarts. Rooms derive from it what must differ
-//! between daemons that are joined, such as addresses of hardware.
+//! Identity of this daemon: a random number that it keeps over restarts. Rooms derive values from it that must differ
+//! between connected daemons, such as MAC addresses.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use crate::control::Control;
 pub(crate) struct Identity(Cell<Option<u128>>);
 
 impl Control {
-    /// The number that no other daemon has, if this one has any.
+    /// This daemon's number, which no other daemon has.
     pub fn identity(&self) -> Option<u128> {
         self.part::<Identity>().0.get()
     }

@@ -1,4 +1,4 @@
-//! The control side: what runs on the one control thread and owns all configuration.
+//! The control side: the code of the one control thread, which owns all configuration.
 //!
 //! It knows nothing of packets. A room gives it three things, all in one `register` function:
 //!

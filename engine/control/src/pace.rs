@@ -14,9 +14,9 @@ const STEPS_MAX: u32 = 64;
 /// Cuts long work into turns, between which other tasks, timers and clients have theirs. Turns of all long work come one
 /// after the other: however many clients ask for long answers, others wait for one turn.
 pub struct Pace {
-    /// Whom to ask for time and for turns of others; nobody for work that is done in one go.
+    /// Source of time and of turns; none for work that is done in one turn.
     control: Option<Control>,
-    /// When the turn began; nothing before the first step.
+    /// Start of the turn; none before the first step.
     began: Option<Time>,
     steps: u32,
 }
@@ -32,7 +32,7 @@ impl Pace {
         Pace { control: None, began: None, steps: 0 }
     }
 
-    /// Comes before each step of the work; lets others have their turn if this one was long.
+    /// Call before each step of the work; lets other tasks run if this turn was long.
     pub async fn step(&mut self) {
         if !self.goes_on() {
             self.next_turn().await;

@@ -1,4 +1,4 @@
-//! What clients and daemon say on the socket: one JSON object a line each way.
+//! Protocol between clients and daemon on the socket: one JSON object per line in both directions.
 //!
 //! A client sends [`Request`]s; each gets any number of [`Response::Part`]s and then one other [`Response`], in the
 //! order of the requests. A client that closes its side gives up the request that is being answered; what changes the
@@ -26,7 +26,7 @@ use crate::transaction::{Terms, TransactionError};
 /// A longer request is refused: room for a configuration file of some 100,000 routes.
 pub const REQUEST_LENGTH_MAX: usize = 16 * 1024 * 1024;
 
-/// What a client asks.
+/// Request of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -38,23 +38,23 @@ pub enum Request {
         #[serde(default)]
         json: bool,
     },
-    /// Say what could stand at the end of a line.
+    /// Complete the end of a line.
     Complete {
         /// The line up to the cursor.
         line: String,
     },
-    /// Say what a configuration file would change.
+    /// Describe the changes that a configuration file would make.
     Diff(File),
     /// Say by which steps a file would be applied; it is the candidate from then on.
     Plan(File),
     /// Make the running configuration that of a file.
     Apply(File),
-    /// Make what runs the saved configuration, and write it as a file.
+    /// Make the running configuration the saved one, and write it as a file.
     Save {
         /// Whether the answer shall be JSON instead of text.
         #[serde(default)]
         json: bool,
-        /// What to say about it in the history.
+        /// Comment for the history.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
     },
@@ -65,12 +65,12 @@ pub enum Request {
 pub struct File {
     /// Its name, for messages.
     pub name: String,
-    /// What it says.
+    /// Content of the file.
     pub text: String,
     /// Whether the answer shall be JSON instead of text.
     #[serde(default)]
     pub json: bool,
-    /// On what terms it is applied; of these, a comparison and a plan heed the scope.
+    /// Terms of the change; a comparison and a plan use the scope only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terms: Terms,
 }
@@ -89,7 +89,7 @@ impl Request {
     }
 }
 
-/// What the daemon answers.
+/// Response of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
@@ -97,7 +97,7 @@ pub enum Response {
     Part(Answer),
     /// The rest of the answer.
     Done(Answer),
-    /// What could stand at the end of the line.
+    /// Possible ends of the line.
     Completions {
         /// Where in the line the word starts that is completed, in bytes.
         start: usize,
@@ -128,15 +128,15 @@ pub struct Answer {
 /// Why a request was refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What is wrong.
+    /// Error text.
     pub what: String,
-    /// Where in the line, in bytes.
+    /// Place in the line, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Range<usize>>,
-    /// What could stand there.
+    /// Possible words there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<String>,
-    /// What is wrong with a configuration file.
+    /// Errors in a configuration file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ConfigError>,
     /// Why it was not even tried, for programs.
@@ -150,9 +150,9 @@ pub struct Refusal {
 pub enum Reason {
     /// The request is longer than requests may be.
     TooLong,
-    /// Somebody else changes the configuration.
+    /// Another author changes the configuration.
     Held,
-    /// What was applied last waits to be confirmed.
+    /// The last applied configuration waits for confirmation.
     Unconfirmed,
     /// As many clients as there can be wait for answers.
     Crowded,
@@ -167,7 +167,7 @@ impl Refusal {
         Refusal { what: what.into(), ..Refusal::default() }
     }
 
-    /// A refusal of what was not even tried.
+    /// Creates the refusal of a request that was not tried.
     pub fn because(reason: Reason, what: impl Into<String>) -> Refusal {
         Refusal { reason: Some(reason), ..Refusal::new(what) }
     }
@@ -200,7 +200,7 @@ impl Answer {
         }
     }
 
-    /// Adds what follows on this part of an answer.
+    /// Appends the next part of the answer.
     pub fn append(&mut self, next: Answer) {
         let Answer { text, json, failed, more } = std::mem::take(self);
         let mut whole = Reply { text, json, failed, more };
@@ -227,7 +227,7 @@ pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Ou
     let end = async move {
         let is_look = matches!(request, Request::Command { .. } | Request::Complete { .. });
         let result: Result<Reply, Refusal> = match request {
-            // Also a comparison has quiverd open what the file names.
+            // A comparison, too, has quiverd open the files that its file names.
             _ if control.author().is_viewer() && !is_look => Err(Refusal::new(VIEWERS_LOOK)),
             Request::Command { line, .. } => {
                 control.commands().run_pieces(&control, &line, &output).await.map_err(Refusal::from)

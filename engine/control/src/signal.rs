@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Wakes whoever waits for a change. Cheap to clone; all clones are one signal.
+/// Wakes the tasks that wait for a change. Cheap to clone; all clones are one signal.
 ///
 /// The pattern: look at the state; if it is not what you want, wait for the signal of its change, look again.
 /// Between looking and waiting nothing can change, since all tasks share one thread; a wait sees every [`notify`]
@@ -23,7 +23,7 @@ struct State {
 }
 
 impl Signal {
-    /// A signal that nobody waits for yet.
+    /// Creates a signal without waiting tasks.
     pub fn new() -> Signal {
         Signal::default()
     }

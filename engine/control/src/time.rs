@@ -18,7 +18,7 @@ pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 pub struct Time(pub u64);
 
 impl Time {
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -58,23 +58,23 @@ pub trait Clock {
     fn cpu_time(&self) -> Option<Duration> {
         None
     }
-    /// Goes ahead by so much, so that what waits for that time is due now. False if this clock cannot.
+    /// Advances by so much, so that tasks waiting for that time are due now. Returns false if this clock cannot.
     fn advance(&self, _by: Duration) -> bool {
         false
     }
 }
 
-/// What wakes a task at a moment.
+/// Wakes a task at a moment.
 pub trait Timer {
     /// A future that is ready at `moment`, at once if it has passed.
     fn sleep_until(&self, moment: Time) -> LocalFuture<()>;
 }
 
-/// What runs tasks on the control thread.
+/// Runs tasks on the control thread.
 pub trait Spawner {
     /// Runs `task` until it ends. Its name is for logs.
     fn spawn(&self, name: &'static str, task: LocalFuture<()>);
-    /// A future that is ready after all else that can run now had its turn: tasks, timers, and what came in.
+    /// A future that is ready after all tasks, timers and received input have had their turn.
     fn yield_now(&self) -> LocalFuture<()> {
         let mut yielded = false;
         Box::pin(poll_fn(move |context| {

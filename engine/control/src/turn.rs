@@ -11,7 +11,7 @@ use crate::time::Time;
 
 /// CPU time of a turn at most. Others wait that long for the control thread: neighbors to be resolved, timers, clients.
 pub const TURN_MAX: Duration = Duration::from_millis(5);
-/// Long work ends its turn after so much time. What it does between two steps comes on top.
+/// Long work ends its turn after so much time. The step in progress comes on top.
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 /// Long work waits for its next turn this long at most, however much of it there is.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -45,8 +45,9 @@ impl Turns {
         of_task.longest = of_task.longest.max(cpu);
     }
 
-    /// When long work may begin its next turn; `spent` is how long its last one took, with what it waited for. Turns of all long work are one behind
-    /// the other, so that whatever else wants the thread waits for one of them, not for one of each client.
+    /// Reserves the next turn of long work, and returns its start; `spent` is the length of its last turn, with its
+    /// waits. Turns of all long work are one behind the other, so that other tasks wait for one of them, not for one of
+    /// each client.
     pub(crate) fn reserve(&self, now: Time, spent: Option<Duration>) -> Time {
         let length = spent.unwrap_or(self.length.get()).min(TURN);
         self.length.set(length);
@@ -57,7 +58,7 @@ impl Turns {
 }
 
 impl Control {
-    /// Counts a task's turns, and the CPU time of each, under this name. [`Control::spawn`] does so with what it starts.
+    /// Counts a task's turns, and the CPU time of each, under this name. [`Control::spawn`] does so with its tasks.
     pub fn counted<F: Future>(&self, name: &'static str, task: F) -> impl Future<Output = F::Output> + use<F> {
         let control = self.clone();
         async move {
@@ -115,7 +116,7 @@ mod tests {
         assert_eq!(turns.reserve(now + 10 * MS, Some(MS)), now + 10 * MS, "turns that were not taken are lost");
         let last = (0..5000).map(|_| turns.reserve(now, Some(MS))).last();
         assert_eq!(last, Some(now + WAIT_MAX));
-        // Time that stands still keeps nobody waiting.
+        // A clock that stands still does not block work.
         let (turns, still) = (Turns::default(), Time(7));
         (0..100).for_each(|_| assert_eq!(turns.reserve(still, Some(Duration::ZERO)), still));
     }

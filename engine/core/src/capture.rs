@@ -19,7 +19,7 @@ pub enum Point {
     Node,
 }
 
-/// How a packet came to a node.
+/// State of a packet on arrival at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// The node.
@@ -51,11 +51,11 @@ pub struct Captured {
     pub bytes: Vec<u8>,
     /// Why it was dropped.
     pub reason: Option<Reason>,
-    /// How it came to a node, at [`Point::Node`].
+    /// State of the packet at [`Point::Node`].
     pub seen: Option<Seen>,
 }
 
-/// Says of a packet, by what its first buffer holds, whether it is wanted.
+/// Whether a capture wants a packet, by the content of its first buffer.
 pub type Filter = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// A running capture; numbers are given by the data plane, and none is given twice.

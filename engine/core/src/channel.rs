@@ -82,7 +82,7 @@ impl<T: Send> Outbox<T> {
         to.bell.ring();
         sent
     }
-    /// How many more messages fit now.
+    /// Number of messages that fit at present.
     pub fn room(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |to| to.queue.capacity().saturating_sub(to.queue.len()))
     }

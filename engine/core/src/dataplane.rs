@@ -43,7 +43,7 @@ use quiver_table::Domain;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How the data plane is made.
+/// Settings of the data plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Workers; at least one is made. With 0 there is one, and clients of the statistics take it for the main thread.
@@ -201,7 +201,7 @@ impl Dataplane {
             settings,
         })
     }
-    /// How it was made.
+    /// The settings it was created with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -76,13 +76,13 @@ pub(crate) enum Step {
     Sleep,
 }
 
-/// How an adaptive worker takes its rest.
+/// Idle behavior of an adaptive worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
-    /// It sleeps when there is nothing.
+    /// Sleeps when there is no work.
     Sleep,
-    /// It naps after each turn that was not full. The load at which that began, in packets of a window, and for how many windows
-    /// it has.
+    /// Naps after each turn that was not full. Holds the load when the naps began, in packets per window, the length of a
+    /// nap in nanoseconds, and the number of windows so far.
     Naps { since: u64, length: u64, windows: u32 },
 }
 

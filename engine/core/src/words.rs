@@ -20,7 +20,7 @@ pub struct Words {
     /// The quarters that stages have asked for of this frame, and those that they are likely to ask for.
     asked: Quarters,
     likely: Quarters,
-    /// How many bytes before the current headers the windows begin; None if these are not the frame's windows.
+    /// Bytes by which the windows begin before the current headers; None if the windows are of another frame.
     back: Option<i32>,
 }
 

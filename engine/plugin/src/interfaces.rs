@@ -2,12 +2,12 @@
 
 use quiver_control::Control;
 
-/// How plugins find interfaces, which the engine knows by numbers only.
+/// Lookup of interfaces for plugins. The engine knows interfaces by number only.
 #[derive(Clone, Copy)]
 pub struct InterfaceNames {
-    /// The number of the interface of this name.
+    /// Finds an interface's number by its name.
     pub number: fn(&Control, &str) -> Option<u32>,
-    /// The name of the interface of this number.
+    /// Finds an interface's name by its number.
     pub name: fn(&Control, u32) -> String,
 }
 

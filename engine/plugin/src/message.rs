@@ -72,14 +72,14 @@ pub(crate) type Answer =
 /// The type of the function that looks at them.
 type Check = fn(&Control, &[Message], &[Event]) -> Result<(), String>;
 
-/// How messages of plugins reach clients. The engine knows no protocol of theirs.
+/// Functions that bring messages of plugins to clients. The engine does not know the protocol.
 #[derive(Clone, Copy)]
 pub struct MessageHost {
-    /// Says what is wrong with messages and events, if anything is.
+    /// Checks messages and events. The error says what is wrong with them.
     pub check: Check,
-    /// Adds messages and events that were found good, of a plugin of this name and release.
+    /// Adds checked messages and events of a plugin, by its name and release.
     pub add: fn(&Control, &'static str, &str, Vec<Message>, &[Event]),
-    /// Tells clients an event, known by its name, with these bytes of its fields.
+    /// Sends an event to clients, by its name, with the bytes of its fields.
     pub tell: fn(&Control, &str, &[u8]),
 }
 

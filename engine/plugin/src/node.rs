@@ -27,7 +27,7 @@ pub(crate) struct Facts {
     pub process: Process,
     /// The plugin's arcs; behind them is the one for packets of a node that failed.
     pub arcs: u16,
-    /// How packets go on if it fails.
+    /// Arc for packets if the node fails; without it they take the arc of failed nodes.
     pub pass: Option<u16>,
     pub channels: Channels,
     /// The daemon's functions.
@@ -212,7 +212,7 @@ impl Node for PluginNode {
     }
 }
 
-/// How a plugin puts its nodes' trace into words.
+/// The plugin's function that formats its nodes' trace records.
 pub(crate) struct Describe {
     pub user: *mut c_void,
     pub describe: unsafe extern "C" fn(*mut c_void, *const abi::Record, *mut abi::Answer),

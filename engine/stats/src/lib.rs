@@ -8,10 +8,12 @@
 //! - [`memory`]: the memory file, and [`Block`]s of counters in it that never move; [`rows`]: those of a vector.
 //! - [`layout`]: where which word lies.
 //! - `space`: which words are free.
+//! - [`description`]: what people read of entries.
 //! - `directory`: the entries, as they are written for clients.
 //! - [`segment`]: the whole: what rooms and workers use of it.
 
 pub mod cell;
+pub mod description;
 mod directory;
 pub mod layout;
 pub mod memory;
@@ -20,6 +22,7 @@ pub mod segment;
 mod space;
 
 pub use cell::{Counter, Pair};
+pub use description::{Description, Index};
 pub use memory::Block;
 pub use rows::Cell;
 pub use segment::{Edit, Gauge, Names, Reading, Segment, Settings, Symlink, Target, Threads, Vector};

@@ -11,16 +11,17 @@ use std::sync::atomic::fence;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cell::{Counter, Pair};
+use crate::description::{Description, Descriptions};
 use crate::directory::{Directory, EntryId, Value};
 use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
 use crate::rows::{Cell, Rows};
 
-/// How the segment is made.
+/// Settings of the segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// Bytes of the memory file, which never changes its length: clients map it once. Pages that are not used take no memory.
-    /// Without it, what all interfaces need that there can be: 4 GB, and 1 GB for each thread.
+    /// Size of the memory file in bytes. It never changes, as clients map the file once. Unused pages take no memory.
+    /// The default is 4 GB for all possible interfaces, and 1 GB for each thread.
     pub size: Option<usize>,
 }
 
@@ -61,6 +62,7 @@ struct Inner {
     memory: Arc<Memory>,
     threads: Threads,
     directory: Mutex<Directory>,
+    descriptions: Mutex<Descriptions>,
     times: [Gauge; 3],
 }
 
@@ -85,7 +87,25 @@ impl Segment {
             Gauge(directory.add(name, number))
         });
         words[layout::VERSION_AT].store(layout::VERSION, Release);
-        Ok(Segment(Arc::new(Inner { memory, threads, directory: Mutex::new(directory), times })))
+        let (directory, descriptions) = (Mutex::new(directory), Mutex::default());
+        let segment = Segment(Arc::new(Inner { memory, threads, directory, descriptions, times }));
+        let since_start = "Seconds from the daemon's start to the last clearing of counters; 0 without one.";
+        segment.describe("/sys/last_stats_clear", Description::of(since_start).gauge().unit("seconds"));
+        segment.describe("/sys/heartbeat", Description::of("How often computed statistics were computed."));
+        let start = "When the daemon started, in seconds since 1970.";
+        segment.describe("/sys/boottime", Description::of(start).gauge().unit("seconds"));
+        Ok(segment)
+    }
+    /// Describes the entry of this name, in place of an earlier description.
+    pub fn describe(&self, name: &str, description: Description) {
+        self.descriptions().insert(name.to_owned(), Arc::new(description));
+    }
+    /// The description of the entry of this name.
+    pub fn description(&self, name: &str) -> Option<Arc<Description>> {
+        self.descriptions().get(name).cloned()
+    }
+    fn descriptions(&self) -> MutexGuard<'_, Descriptions> {
+        self.0.descriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Says when counts were set back last, in seconds since the start.
     pub fn set_cleared(&self, seconds: u64) {
@@ -111,7 +131,7 @@ impl Segment {
     pub fn size(&self) -> (u64, u64) {
         (self.0.memory.words().len() as u64 * 8, self.0.memory.touched())
     }
-    /// How often the directory has changed.
+    /// Number of changes of the directory.
     pub fn epoch(&self) -> u64 {
         self.0.memory.words()[layout::EPOCH].load(Relaxed)
     }

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub trait Address: Copy + Ord + std::fmt::Debug {
     /// Its length in bits.
     const BITS: u8;
-    /// The first and the last address of the prefix of this length around it.
+    /// The first and the last address of the prefix of this length that contains the address.
     fn range(self, length: u8) -> (Self, Self);
-    /// How many leading bits it shares with another.
+    /// Number of leading bits that two addresses share.
     fn common_bits(self, other: Self) -> u8;
     /// The address after it, unless it is the last of all.
     fn next(self) -> Option<Self>;

@@ -150,12 +150,12 @@ impl Domain {
         oldest
     }
 
-    /// How many retired objects wait for readers.
+    /// Number of retired objects that wait for readers.
     pub fn pending(&self) -> usize {
         lock(&self.0.waiting).len() + self.0.incoming.len()
     }
 
-    /// The current epoch: how many objects were ever retired.
+    /// The current epoch: the number of objects retired so far.
     pub fn epoch(&self) -> u64 {
         self.0.epoch.load(Ordering::Relaxed)
     }

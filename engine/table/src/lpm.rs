@@ -29,7 +29,7 @@ pub type LpmWriter = TrieWriter<Table>;
 /// The words of a table for IPv4.
 pub struct Table {
     words: Words<AtomicU32>,
-    /// How far to shift an address for its index in the root: 8 or 16.
+    /// Shift that turns an address into its index in the root: 8 or 16.
     root_shift: u32,
 }
 

@@ -108,7 +108,7 @@ pub struct Lpm6View<'g> {
     root: NonNull<AtomicU32>,
     blocks: NonNull<AtomicU64>,
     default: u32,
-    /// How far to shift the first half of an address for its index in the root.
+    /// Shift that turns the first half of an address into its index in the root.
     root_shift: u32,
     /// If they are to be asked for first.
     hosts: Option<ExactView<'g, Keys128>>,

@@ -69,7 +69,7 @@ impl<T: Cell> Cells<T> {
         Ok(())
     }
 
-    /// How many cells lie in a page: what is touched becomes real by so many, and [`Cells::discard`] takes so many.
+    /// Cells per page. Memory is allocated on first touch in this unit, and [`Cells::discard`] frees this unit.
     pub(crate) fn page(&self) -> usize {
         self.page / size_of::<T>()
     }

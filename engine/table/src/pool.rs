@@ -153,7 +153,7 @@ impl<T> Slots<T> {
         (0..).zip(&self.slots).filter_map(|(index, slot)| Some((Id::new(index, slot.generation), slot.value.as_ref()?)))
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -75,7 +75,7 @@ impl<A: Address, V> PrefixMap<A, V> {
         Some(old)
     }
 
-    /// How many there are.
+    /// Number of prefixes.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -38,7 +38,7 @@ impl<A: Address> Routes<A> {
         self.leaves.get(prefix, length).copied()
     }
 
-    /// How many there are.
+    /// Number of routes.
     pub fn len(&self) -> usize {
         self.leaves.len()
     }

@@ -101,7 +101,7 @@ fn a_slot_of_a_ring_is_one_sides_at_a_time() {
     });
 }
 
-/// How a worker falls asleep and another one hands it packets: either the sleeper sees them, or it is woken.
+/// A worker falls asleep while another one hands it packets: either it sees them, or it is woken.
 #[test]
 fn a_reader_that_falls_asleep_is_woken_or_sees_what_came() {
     use loom::sync::Arc;

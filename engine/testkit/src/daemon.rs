@@ -21,10 +21,10 @@ use crate::executor::Executor;
 
 /// Rounds after which packets that still move are taken to circle.
 const ROUNDS_MAX: usize = 20_000;
-/// How long control sleeps when it has nothing to do while workers have threads.
+/// Sleep of idle control while workers have threads.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long [`Daemon::run_until`] waits for another thread.
+/// Time limit of [`Daemon::run_until`] for other threads.
 const OTHERS_MAX: Duration = Duration::from_secs(30);
 
 /// Packets that interfaces have sent, with their names.
@@ -55,7 +55,7 @@ impl Rooms {
     }
 }
 
-/// How the daemon is made.
+/// Settings of the daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The instruction set.
@@ -195,7 +195,7 @@ impl Daemon {
         &self.control
     }
 
-    /// What runs the control tasks.
+    /// The executor of the control tasks.
     pub fn executor(&self) -> &Executor {
         &self.executor
     }
@@ -331,7 +331,7 @@ impl Daemon {
         self.answer_of("transaction", work).unwrap_or(Err(TransactionError::Failed))
     }
 
-    /// What a task of control says in the end; nothing if nothing will ever end it.
+    /// Result of a control task; None if nothing will ever complete it.
     fn answer_of<T: 'static>(&mut self, name: &'static str, task: impl Future<Output = T> + 'static) -> Option<T> {
         let answer = Rc::new(RefCell::new(None));
         let kept = answer.clone();

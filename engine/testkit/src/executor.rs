@@ -25,7 +25,7 @@ struct State {
     random: RefCell<Rng>,
     tasks: RefCell<BTreeMap<u64, SimTask>>,
     next_task: Cell<u64>,
-    /// Who waits for which moment; the number tells timers of one moment apart.
+    /// Wakers by time; the number distinguishes timers for the same time.
     timers: RefCell<BTreeMap<(Time, u64), Waker>>,
     next_timer: Cell<u64>,
     ready: Arc<Ready>,

@@ -223,7 +223,7 @@ fn difference(expected: &str, found: &str) -> Option<String> {
     Some(text)
 }
 
-/// How many lines to skip in each, as few as possible, so that the next ones are equal.
+/// Smallest numbers of lines to skip in `a` and in `b` so that the next lines are equal.
 fn meeting(a: &[&str], b: &[&str]) -> (usize, usize) {
     for sum in 1..a.len() + b.len() {
         for i in sum.saturating_sub(b.len())..=sum.min(a.len()) {

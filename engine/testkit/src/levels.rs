@@ -19,7 +19,7 @@ pub fn here() -> impl Iterator<Item = (&'static str, Level)> {
     levels().into_iter().filter_map(|(name, level)| Some((name, level?)))
 }
 
-/// What stands for a test on a level that is missing: ignored, and a failure for whoever insists.
+/// Placeholder for a test on a level that this CPU lacks: ignored, and a failure if it is run explicitly.
 pub(crate) fn missing(test: &str, level: &'static str) -> Trial {
     let refusal = move || Err(format!("{level} is not on this CPU").into());
     Trial::test(format!("{test} ({level} is not on this CPU)"), refusal).with_ignored_flag(true)

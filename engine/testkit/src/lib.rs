@@ -1,4 +1,4 @@
-//! What tests are made of: packets as text, a virtual clock, a whole daemon, golden scenarios.
+//! Building blocks of tests: packets as text, a virtual clock, a whole daemon, golden scenarios.
 pub mod crossing;
 pub mod daemon;
 pub mod executor;

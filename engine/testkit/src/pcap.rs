@@ -15,17 +15,17 @@ pub enum CaptureError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// What is in it.
+    /// The content of the file.
     #[error("capture {path}, packet {packet}: {source}")]
     Format {
         /// Which file.
         path: PathBuf,
         /// The packet, counted from one.
         packet: usize,
-        /// What is wrong.
+        /// Error of the format.
         source: PcapError,
     },
     /// Its packets do not begin with an Ethernet header.
@@ -33,7 +33,7 @@ pub enum CaptureError {
     Link {
         /// Which file.
         path: PathBuf,
-        /// What the file says.
+        /// Link type of the file.
         link: DataLink,
     },
     /// A packet was cut when it was captured.

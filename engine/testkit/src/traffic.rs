@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The period of the bytes that are sent: a prime, so that no packet's length hides a shift.
 const PERIOD: usize = 251;
-/// How long a datagram may take.
+/// Time limit of a datagram.
 const DATAGRAM_WITHIN: Duration = Duration::from_secs(3);
 
 fn pattern(from: usize, bytes: usize) -> Vec<u8> {

@@ -64,14 +64,14 @@ impl Wire {
     }
 }
 
-/// What a transmit queue can do.
+/// Capabilities of a transmit queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Whether it passes offloads on.
     pub carries_offload: bool,
-    /// Packets that it has room for in one batch.
+    /// Packets that fit into one batch.
     pub room: usize,
-    /// Bytes of the longest packet that it does not refuse.
+    /// Length in bytes of the longest packet that it accepts.
     pub longest: u32,
 }
 

@@ -1,4 +1,4 @@
-//! How a typed header is laid over bytes.
+//! Typed headers over bytes.
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A header of fixed layout: any bytes are one, it may start anywhere, and it has no padding.

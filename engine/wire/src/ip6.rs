@@ -140,12 +140,13 @@ pub struct Upper {
 /// Goes through the extension headers in `rest`, which followed a fixed header with this next header. `None` if they run
 /// out of the bytes, or one stands where it must not: options of every hop behind another header (RFC 8200, 4.1).
 ///
-/// What follows a fragment that is not the first is no header, and not looked at.
+/// The payload of a fragment that is not the first is no header, and is not parsed.
 pub fn upper(next_header: IpProtocol, rest: &[u8]) -> Option<Upper> {
     walk(next_header, rest, |_, _, _| {})
 }
 
-/// The same; `look` sees each extension header on the way: what it is, where it begins behind the fixed header, and its bytes.
+/// The same; `look` is called for each extension header with its type, its offset behind the fixed header, and its
+/// bytes.
 pub fn walk<'a>(
     next_header: IpProtocol,
     rest: &'a [u8],

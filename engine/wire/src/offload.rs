@@ -8,13 +8,13 @@ pub const NEEDS_CHECKSUM: u8 = 1;
 /// In [`VirtioNetHeader::flags`]: the checksum has been verified.
 pub const DATA_VALID: u8 = 2;
 
-/// How a packet longer than the link takes is to be cut (5.1.6, `gso_type`).
+/// Segmentation of a packet that is longer than the link's MTU (5.1.6, `gso_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(transparent)]
 pub struct GsoType(pub u8);
 
 impl GsoType {
-    /// The packet is a whole one.
+    /// No segmentation: the packet is complete.
     pub const NONE: GsoType = GsoType(0);
     /// TCP segments over IPv4.
     pub const TCP4: GsoType = GsoType(1);
@@ -46,7 +46,7 @@ impl GsoType {
 pub struct VirtioNetHeader {
     /// [`NEEDS_CHECKSUM`], [`DATA_VALID`].
     pub flags: u8,
-    /// How to cut the packet.
+    /// Segmentation of the packet.
     pub gso_type: GsoType,
     /// Bytes of headers that every segment repeats; a hint only.
     pub header_length: U16,
@@ -64,7 +64,7 @@ pub struct VirtioNetHeader {
 pub struct VirtioNetHeaderMergeable {
     /// The first ten bytes.
     pub header: VirtioNetHeader,
-    /// How many buffers the packet takes.
+    /// Number of buffers that the packet takes.
     pub buffers: U16,
 }
 

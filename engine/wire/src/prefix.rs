@@ -128,7 +128,7 @@ impl<F: IpFamily> Prefix<F> {
         self.address
     }
 
-    /// How many leading bits count.
+    /// Prefix length in bits.
     pub fn length(&self) -> u8 {
         self.length
     }

@@ -92,7 +92,7 @@ pub struct TcpHeader {
     pub data_offset: u8,
     /// The control bits.
     pub flags: TcpFlags,
-    /// How much the sender takes.
+    /// Receive window.
     pub window: U16,
     /// Over pseudo header, header and payload.
     pub checksum: U16,

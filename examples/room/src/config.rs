@@ -1,4 +1,4 @@
-//! How few hops packets of an interface may have left.
+//! Floors: the fewest hops that packets of an interface may have left.
 
 use std::marker::PhantomData;
 

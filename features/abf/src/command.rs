@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use quiver_acl::AclNumber;
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
 use quiver_ip::command::paths;
 use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{V4, V6};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::attachment::AbfAttachment;
 use crate::family::Forwarded;
@@ -28,8 +28,9 @@ pub(crate) fn register(control: &Control) {
     let attach = "abf attach (ip4 | ip6) [del] policy <policy:u32> [priority <priority:u32>] <interface>";
     let help = "Attach an ABF policy to packets that an interface receives, or detach it.";
     control.commands().add(Command::new(attach, help, self::attach).arguments_of::<AbfAttachment<V4>>());
-    control.commands().add(Command::new("show abf policy", "Show ABF policies and their paths.", show_policies));
-    let show = Command::new("show abf attach [<interface>]", "Show the attachments of ABF policies.", show_attachments);
+    control.commands().add(Command::waiting("show abf policy", "Show ABF policies and their paths.", show_policies));
+    let show =
+        Command::waiting("show abf attach [<interface>]", "Show the attachments of ABF policies.", show_attachments);
     control.commands().add(show);
 }
 
@@ -80,33 +81,38 @@ fn attach_family<F: Forwarded>(control: &Control, given: &Matches) -> Result<Rep
     Ok(Reply::done())
 }
 
-fn show_policies(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (mut text, mut list) = (String::new(), vec![]);
-    show_family::<V4>(control, &mut text, &mut list);
-    show_family::<V6>(control, &mut text, &mut list);
-    Ok(Reply::new(text, json!(list)))
+async fn show_policies(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    show_family::<V4>(&control, &mut listing).await;
+    show_family::<V6>(&control, &mut listing).await;
+    Ok(listing.end())
 }
 
-fn show_family<F: Forwarded>(control: &Control, text: &mut String, list: &mut Vec<Value>) {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    let room = control.room::<Policies<F>>();
-    for policy in control.objects().all::<AbfPolicy<F>>() {
+async fn show_family<F: Forwarded>(control: &Control, listing: &mut Listing) {
+    let all = control.objects().all::<AbfPolicy<F>>();
+    for policy in all {
+        listing.step().await;
+        let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+        let room = control.room::<Policies<F>>();
         let Some(group) = room.group(policy.id).and_then(|group| ip.fib.groups.get(group)) else { continue };
         let (id, acl) = (policy.id, policy.acl.0);
         // A text that is a String takes everything.
-        let _ = write!(text, "{} policy {id} acl {acl}\n{}", F::NAME, forwarding(&ip.fib, &interfaces, group));
-        let buckets = forwarding_json(&ip.fib, &interfaces, group);
-        list.push(json!({"family": F::NAME, "policy": id, "acl": acl, "buckets": buckets}));
+        let _ =
+            write!(listing.text(), "{} policy {id} acl {acl}\n{}", F::NAME, forwarding(&ip.fib, &interfaces, group));
+        let buckets = || forwarding_json(&ip.fib, &interfaces, group);
+        listing.element(|| json!({"family": F::NAME, "policy": id, "acl": acl, "buckets": buckets()}));
     }
 }
 
-fn show_attachments(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn show_attachments(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<InterfaceName> = given.find("interface")?;
-    let mut table = Table::new(["Interface", "Family", "Priority", "Policy"]);
-    let rows = attachments::<V4>(control).into_iter().chain(attachments::<V6>(control));
-    let wanted = rows.filter(|(interface, _)| only.as_ref().is_none_or(|only| only == interface));
-    wanted.for_each(|(_, row)| table.row(row));
-    Ok(table.into())
+    let mut rows = Rows::new(&control, &output, ["Interface", "Family", "Priority", "Policy"]);
+    let all = attachments::<V4>(&control).into_iter().chain(attachments::<V6>(&control));
+    for (_, row) in all.filter(|(interface, _)| only.as_ref().is_none_or(|only| only == interface)) {
+        rows.step().await;
+        rows.row(row);
+    }
+    Ok(rows.end())
 }
 
 fn attachments<F: Forwarded>(control: &Control) -> Vec<(InterfaceName, [Cell; 4])> {

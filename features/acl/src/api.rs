@@ -42,18 +42,18 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// What a rule says.
+/// Action of a rule.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 enum AclAction {
-    /// Its packets are denied.
+    /// Matching packets are denied.
     #[default]
     #[value("ACL_ACTION_API_DENY")]
     Deny = 0,
-    /// They are permitted.
+    /// Matching packets are permitted.
     #[value("ACL_ACTION_API_PERMIT")]
     Permit = 1,
-    /// They are, and what answers them.
+    /// Matching packets and their replies are permitted.
     #[value("ACL_ACTION_API_PERMIT_REFLECT")]
     PermitReflect = 2,
 }
@@ -91,7 +91,7 @@ struct AclAddReplaceReply {
     retval: i32,
 }
 
-/// What answers a message that cannot be read.
+/// Reply to a message that cannot be parsed.
 impl Default for AclAddReplaceReply {
     fn default() -> AclAddReplaceReply {
         AclAddReplaceReply { acl_index: NONE, retval: Retval::INVALID_VALUE.0 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows};
 use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
@@ -22,14 +22,14 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(set);
     let delete = Command::new("delete acl-plugin acl index <acls>", "Delete an access control list.", delete_acl);
     control.commands().add(delete);
-    let show = Command::new("show acl-plugin acl [index <index:u32>]", "Show ACLs and their rules.", show_acls);
+    let show = Command::waiting("show acl-plugin acl [index <index:u32>]", "Show ACLs and their rules.", show_acls);
     control.commands().add(show.argument("index", "one ACL"));
     let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
     let help = "Append an ACL to the input or output list of an interface, or remove it.";
     let attach = Command::new(attach, help, set_interface).argument("input", "received packets");
     control.commands().add(attach.argument("output", "transmitted packets").argument("del", "remove it"));
-    let show = Command::new("show acl-plugin interface [<interface>]", "Show the ACLs of interfaces.", show_interfaces);
-    control.commands().add(show);
+    let show = "show acl-plugin interface [<interface>]";
+    control.commands().add(Command::waiting(show, "Show the ACLs of interfaces.", show_interfaces));
 }
 
 fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -50,17 +50,18 @@ fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandErr
     Ok(Reply::done())
 }
 
-fn show_interfaces(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn show_interfaces(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<InterfaceName> = given.find("interface")?;
-    let mut table = Table::new(["Interface", "Direction", "Lists"]);
+    let mut rows = Rows::new(&control, &output, ["Interface", "Direction", "Lists"]);
     let all = control.objects().all::<AclInterface>();
     for at in all.iter().filter(|at| only.as_ref().is_none_or(|only| *only == at.interface)) {
+        rows.step().await;
         for direction in Direction::ALL.into_iter().filter(|direction| !at.lists(*direction).is_empty()) {
             let lists: Vec<String> = at.lists(direction).iter().map(|list| list.0.to_string()).collect();
-            table.row([Cell::of(&at.interface), Cell::from(word(direction)), Cell::from(lists.join(" "))]);
+            rows.row([Cell::of(&at.interface), Cell::from(word(direction)), Cell::from(lists.join(" "))]);
         }
     }
-    Ok(table.into())
+    Ok(rows.end())
 }
 
 /// The first number that no list has.
@@ -94,18 +95,22 @@ fn delete_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError>
     Ok(Reply::done())
 }
 
-fn show_acls(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn show_acls(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<u32> = given.find("index")?;
-    let (mut shown, mut list) = (String::new(), vec![]);
-    for acl in control.objects().all::<Acl>().iter().filter(|acl| only.is_none_or(|only| only == acl.id)) {
+    let mut listing = Listing::new(&control, &output);
+    let all = control.objects().all::<Acl>();
+    for acl in all.iter().filter(|acl| only.is_none_or(|only| only == acl.id)) {
         let tag = acl.tag.as_deref().unwrap_or_default();
         // A text that is a String takes everything.
-        let _ = writeln!(shown, "acl-index {} count {} tag {{{tag}}}", acl.id, acl.rules.len());
+        let _ = writeln!(listing.text(), "acl-index {} count {} tag {{{tag}}}", acl.id, acl.rules.len());
+        let mut rules = vec![];
         for (index, rule) in acl.rules.iter().enumerate() {
-            let _ = writeln!(shown, "{index:>11}: {}", text::write(rule));
+            listing.step().await;
+            let rule = text::write(rule);
+            let _ = writeln!(listing.text(), "{index:>11}: {rule}");
+            rules.push(rule);
         }
-        let rules: Vec<String> = acl.rules.iter().map(text::write).collect();
-        list.push(json!({"index": acl.id, "tag": acl.tag, "rules": rules}));
+        listing.element(|| json!({"index": acl.id, "tag": acl.tag, "rules": rules}));
     }
-    Ok(Reply::new(shown, json!(list)))
+    Ok(listing.end())
 }

@@ -11,16 +11,16 @@ use crate::prefix::AnyPrefix;
 use crate::range::Range;
 
 quiver_control::choice! {
-    /// What a rule says of packets that it meets.
+    /// Action of a rule for matching packets.
     pub enum Action {
-        /// They are what the list is for.
+        /// The packet matches the list.
         Permit = "permit",
-        /// They are not, whatever later rules say.
+        /// The packet does not match the list, regardless of later rules.
         Deny = "deny",
     } as "acl-action", "permit or deny";
 }
 
-/// A rule: which packets it meets, and what it says of them. What it does not name may be anything.
+/// A rule: an action and conditions on packets. Conditions that are not set match every packet.
 #[derive(Record, Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Action for matching packets.

@@ -8,14 +8,14 @@ use quiver_control::serde_json::Value;
 
 const GRATUITOUS: &str = "gratuitous";
 
-/// What is asked for, or announced, and where, such as `192.0.2.2tap0` or `gratuitous2001:db8::1tap0`.
+/// Address and interface in one word, such as `192.0.2.2tap0` or `gratuitous2001:db8::1tap0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Whether it is announced.
+    /// Whether the address is announced.
     pub gratuitous: bool,
-    /// The address: as much of the word as makes one.
+    /// The address: the longest beginning of the word that is one.
     pub address: IpAddr,
-    /// The name of the interface: what is left.
+    /// The name of the interface: the rest of the word.
     pub interface: String,
 }
 

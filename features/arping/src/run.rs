@@ -11,30 +11,30 @@ use quiver_neighbor::{Protocol, ask, claim, look};
 use quiver_wire::arp::ArpOperation;
 use quiver_wire::{Icmp6Type, MacAddress, V4, V6};
 
-/// How long answers to the last question are waited for.
+/// Time to wait for replies after the last request.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is to be sent.
+/// Requests or announcements to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Arping {
     /// The interface to send by.
     pub interface: InterfaceId,
-    /// Who is asked for, or what is announced.
+    /// Target address of the requests, or the announced address.
     pub address: IpAddr,
-    /// Whether it is announced.
+    /// Whether the address is announced.
     pub gratuitous: bool,
-    /// How often.
+    /// Number of packets.
     pub repeat: u32,
-    /// The time in between.
+    /// Interval between packets.
     pub interval: Duration,
 }
 
-/// What was heard.
+/// Replies received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// How many.
+    /// Number of replies.
     pub count: u32,
-    /// Who sent the last one.
+    /// Sender of the last reply.
     pub from: Option<MacAddress>,
 }
 
@@ -52,7 +52,7 @@ struct Waiting {
     heard: Signal,
 }
 
-/// What an arping that waits has asked for, and where.
+/// Interface, address and replies of a running arping.
 type Asked = (InterfaceId, IpAddr, Weak<Waiting>);
 
 /// The arpings that wait.

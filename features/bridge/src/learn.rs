@@ -130,16 +130,16 @@ impl Body for LearnBody<'_> {
     }
 }
 
-/// A worker's sightings on their way to control. A sighting is not repeated within a second, unless control has
-/// forgotten addresses since.
+/// A worker's sightings on their way to control. A sighting is not repeated within a second, unless control has removed
+/// addresses since.
 pub struct News {
     outbox: Outbox<Sighting>,
     told: Box<[(Sighting, Moment)]>,
-    /// How often control has forgotten an address, or dropped a sighting.
+    /// Number of times that control has removed an address or dropped a sighting.
     forgotten: Arc<AtomicU32>,
 }
 
-/// The second, and how often control had forgotten something by then.
+/// The second, and the value of `forgotten` at that time.
 type Moment = (u32, u32);
 
 /// Sightings that are remembered; a power of two.

@@ -16,7 +16,7 @@ use crate::station::{Place, Station};
 const TOGETHER: usize = 64;
 /// Sightings that are learned before others have their turn.
 const TURN: usize = 4096;
-/// How often entries are looked at for their age.
+/// Interval between age checks of all entries.
 const AGEING_PERIOD: Duration = Duration::from_secs(5);
 /// Buckets of the table, with up to three entries each, whose ages are checked in one turn.
 const AGED_TOGETHER: usize = 512;

@@ -46,7 +46,7 @@ pub struct Macs {
     pub(crate) changed: Signal,
 }
 
-/// How many there are, in all and by number.
+/// Number of entries, in total and by number.
 #[derive(Default)]
 struct Tally {
     all: usize,
@@ -178,11 +178,11 @@ impl Macs {
     pub(crate) fn get(&self, station: Station) -> Option<MacEntry> {
         self.table.get(station.key()).map(|row| MacEntry::of(row, self.now()))
     }
-    /// How many entries there are, and how many of them were learned.
+    /// Number of entries, and of learned ones among them.
     pub fn count(&self) -> (usize, usize) {
         (self.table.len(), self.learned.all)
     }
-    /// Sightings that were lost on the way, and such that a limit forbade to learn.
+    /// Sightings that were lost on the way to control, and sightings that a learn limit refused.
     pub fn missed(&self) -> (u64, u64) {
         (self.sightings.lost(), self.refused)
     }

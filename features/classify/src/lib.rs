@@ -14,7 +14,7 @@ use quiver_control::Control;
 
 use table::Chain;
 
-/// What filters are for.
+/// Purpose of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
     /// Traces: `trace add ... filter`.
@@ -39,7 +39,7 @@ impl Use {
 /// The room's state.
 #[derive(Default)]
 pub struct Classifier {
-    /// What filters take.
+    /// Tables of the filters.
     filters: BTreeMap<Use, Chain>,
     /// The number of the next table.
     next: u32,
@@ -51,7 +51,7 @@ pub fn register(control: &Control) {
     command::register(control);
 }
 
-/// What a filter takes, as it is configured now; without a table, nothing.
+/// The tables of a filter as configured now; empty without a table.
 pub fn filter(control: &Control, of: Use) -> Chain {
     control.room::<Classifier>().filters.get(&of).cloned().unwrap_or_default()
 }

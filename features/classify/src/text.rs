@@ -23,7 +23,7 @@ pub enum TextError {
     Unknown {
         /// The word.
         found: String,
-        /// What would be right.
+        /// Valid words.
         expected: String,
     },
     /// Nothing where something is expected.
@@ -34,17 +34,17 @@ pub enum TextError {
     Value {
         /// The field.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What would be right.
+        /// Valid values.
         expected: &'static str,
     },
 }
 
-/// What the words of `classify filter` say.
+/// Arguments of `classify filter`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Whether it is to be deleted.
+    /// Whether to delete the table.
     pub del: bool,
     /// The mask.
     pub mask: Option<Vec<u8>>,
@@ -73,7 +73,7 @@ enum Part {
     Match,
 }
 
-/// How the value of a field is written.
+/// Format of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Mac,

@@ -16,16 +16,16 @@ pub use crate::address::{Address, State};
 use crate::api::event::Listeners;
 use crate::objects::DuplicateAddressDetection;
 
-/// How far an address has come.
+/// Progress of duplicate address detection for an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// State of the address.
     pub state: State,
-    /// Questions so far.
+    /// Probes sent so far.
     pub asked: u8,
-    /// When the next question, or the end of the last one's wait, is due.
+    /// Time of the next probe, or of the end of the wait after the last one.
     due: Time,
-    /// Whether clients were told that it is looked at.
+    /// Whether clients were told that the check is running.
     told: bool,
 }
 

@@ -35,10 +35,21 @@ enum Side {
     Tx,
 }
 
-/// The nodes, the arcs that they are on, and what they count in: for one, for a group, for all.
-const NODES: [(Side, &str, &str, [&str; 3]); 2] = [
-    (Side::Rx, "cast-counters-rx", DEVICE_INPUT, ["rx-unicast", "rx-multicast", "rx-broadcast"]),
-    (Side::Tx, "cast-counters-tx", "interface-output", ["tx-unicast", "tx-multicast", "tx-broadcast"]),
+/// Counters of a node: their names at `/if/`, and help.
+type Names = [(&'static str, &'static str); 3];
+
+/// The nodes, the arcs that they are on, and their counters: for one station, for a group, for all.
+const NODES: [(Side, &str, &str, Names); 2] =
+    [(Side::Rx, "cast-counters-rx", DEVICE_INPUT, RECEIVED), (Side::Tx, "cast-counters-tx", "interface-output", SENT)];
+const RECEIVED: Names = [
+    ("rx-unicast", "{} received for one station, on interfaces with detailed statistics."),
+    ("rx-multicast", "{} received for a group of stations, on interfaces with detailed statistics."),
+    ("rx-broadcast", "{} received for all stations, on interfaces with detailed statistics."),
+];
+const SENT: Names = [
+    ("tx-unicast", "{} sent to one station, on interfaces with detailed statistics."),
+    ("tx-multicast", "{} sent to a group of stations, on interfaces with detailed statistics."),
+    ("tx-broadcast", "{} sent to all stations, on interfaces with detailed statistics."),
 ];
 
 /// A node.
@@ -69,7 +80,7 @@ impl Node for Count {
 pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     for (side, node, arc, names) in NODES {
-        let counters: [Counters; 3] = names.map(|name| dataplane.add_interface_counters(name));
+        let counters: [Counters; 3] = names.map(|(name, help)| dataplane.add_interface_counters(name, help));
         let made =
             move |seed: quiver_engine::Seed| Count { side, rows: counters.each_ref().map(|of| of.row(seed.worker)) };
         let graph = dataplane.blueprint();

@@ -1,4 +1,4 @@
-//! What ethertypes lead to: rooms claim those whose packets they take, and `ethernet-input` has an arc to the node of each.
+//! Receivers of EtherTypes: rooms claim those that they process, and `ethernet-input` has an arc to the node of each.
 
 use quiver_control::Control;
 use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, Publisher, Snapshot};
@@ -21,17 +21,17 @@ impl EtherTypes {
     pub fn new(domain: &Domain) -> EtherTypes {
         EtherTypes(Publisher::new(domain, vec![]))
     }
-    /// What workers read.
+    /// The claims that workers read.
     pub fn snapshot(&self) -> Snapshot<Vec<Taken>> {
         self.0.snapshot()
     }
 }
 
-/// Has packets of an ethertype go to a node, with `offset` at what is behind the Ethernet header. Only those for us come, and those
-/// for a group or for all, which are flagged so.
+/// Sends packets of an EtherType to a node, with `offset` behind the Ethernet header. The node gets frames to our
+/// address, and flagged frames to multicast and broadcast addresses.
 ///
 /// # Errors
-/// If another node takes them already, or the data plane runs.
+/// If another node has claimed the EtherType, or the data plane runs.
 pub fn claim(control: &Control, ethertype: EtherType, node: &'static str) -> Result<(), DataplaneError> {
     let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, ArcSpec::to_node(node))?;
     let taken = Taken { ethertype: ethertype.get().into(), arc };

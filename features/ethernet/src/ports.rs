@@ -1,4 +1,4 @@
-//! What `ethernet-input` knows of each interface.
+//! State of each interface that `ethernet-input` reads.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl Ports {
     pub(crate) fn new(domain: &Domain) -> Ports {
         Ports { published: Publisher::new(domain, Paged::default()), layer2: Rc::default() }
     }
-    /// What workers read.
+    /// The ports that workers read.
     pub fn snapshot(&self) -> Snapshot<Paged<Port>> {
         self.published.snapshot()
     }

@@ -14,7 +14,7 @@ use crate::Geneve;
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "geneve-tunnels", provides = "interface")]
 pub struct GeneveTunnel {
-    /// Name: geneve_tunnel0, geneve_tunnel1 and so on.
+    /// Name: geneve_tunnel and a number, such as geneve_tunnel0, or one that you choose, such as to-berlin.
     #[key]
     pub name: String,
     /// Local address: source of the outer header, and an address of this router.

@@ -26,7 +26,7 @@ pub struct Handoff {
     pub symmetrical: bool,
 }
 
-/// What holds of a hand-off by itself.
+/// Checks a hand-off on its own, regardless of other objects.
 pub(crate) fn check(handoff: &Handoff) -> Result<(), ObjectError> {
     let distinct: BTreeSet<_> = handoff.workers.iter().collect();
     if handoff.workers.is_empty() || distinct.len() < handoff.workers.len() {

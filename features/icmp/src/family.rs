@@ -1,4 +1,4 @@
-//! What differs between ICMP for IPv4 (RFC 792, RFC 1122, RFC 1812) and for IPv6 (RFC 4443).
+//! Differences between ICMP for IPv4 (RFC 792, RFC 1122, RFC 1812) and for IPv6 (RFC 4443).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -28,45 +28,45 @@ pub trait Icmp: Family {
     const TOO_BIG: &'static str;
     /// See [`Icmp::TOO_BIG`].
     const EXPIRED: &'static str;
-    /// The kind of how many errors are sent.
+    /// The kind of object that limits the rate of errors.
     const LIMITS: &'static str;
     /// Whether an error about a packet that was sent to one of our addresses has that as its source, wherever it leaves.
     const ERRORS_FROM_DESTINATION: bool;
-    /// How many of the arcs of `icmp6-error` the family has.
+    /// Number of arcs of `icmp6-error` that the family has.
     const ERROR_ARCS: usize;
-    /// How many of the arcs of `icmp6-input` the family has.
+    /// Number of arcs of `icmp6-input` that the family has.
     const INPUT_ARCS: usize;
 
     /// Whether a message of this type reports an error, or must be treated like one.
     fn is_error(kind: u8) -> bool;
-    /// Whether messages of this type are about neighbours.
+    /// Whether messages of this type belong to neighbor discovery.
     fn is_about_neighbors(kind: u8) -> bool;
-    /// Whether routers send messages of this type, or are asked by them.
+    /// Whether messages of this type are router solicitations or advertisements.
     fn is_about_routers(kind: u8) -> bool;
-    /// Whether messages of this type are about who listens to groups.
+    /// Whether messages of this type are about listeners of multicast groups.
     fn is_about_listeners(kind: u8) -> bool;
     /// The message about a fault: type, code, and the four bytes behind the checksum.
     fn message(fault: Fault) -> IcmpHeader<u8>;
-    /// Whether a packet for many may be reported.
+    /// Whether an error may be sent about a multicast or broadcast packet.
     fn may_be_for_many(fault: Fault) -> bool;
-    /// Whether a later fragment of what carries this may be reported.
+    /// Whether an error may be sent about a later fragment whose payload is this protocol.
     fn may_be_later(fault: Fault, protocol: IpProtocol) -> bool;
-    /// Whether an address is that of many.
+    /// Whether an address is a multicast or broadcast address.
     fn is_group(address: Self::Address) -> bool;
-    /// Whether somebody can be told there.
+    /// Whether an address can receive errors.
     fn is_sender(address: Self::Address) -> bool;
-    /// The sum that a message's checksum begins with.
+    /// Initial sum of a message's checksum.
     fn sum(from: Self::Address, to: Self::Address, length: usize) -> Sum;
-    /// An IP header before a message. None if that is too long.
+    /// Builds the IP header of a message. None if the message is too long.
     fn header(from: Self::Address, to: Self::Address, hop_limit: u8, length: usize) -> Option<Self::Header>;
-    /// Fills in what depends on the header's other fields.
+    /// Fills in the fields that depend on other fields of the header.
     fn seal(header: &mut Self::Header);
-    /// Fills in what tells an echo request from others, and what depends on the header's fields.
+    /// Fills in the fields that tell an echo request from others, and those that depend on other fields.
     fn complete(header: &mut Self::Header, sequence: u16);
-    /// Turns a packet around whose message begins `at` there: to its sender, from `own`. How many bytes at its front are none of
-    /// the answer's; none if it has no whole header.
+    /// Turns a packet around whose message begins at byte `at`: it goes to its sender, from `own`. Returns the number
+    /// of leading bytes that are not part of the answer; None if the message has no whole header.
     fn turn(packet: &mut [u8], at: usize, own: Self::Address) -> Option<usize>;
-    /// What an error says, in words.
+    /// Text of an error.
     fn words(kind: u8, code: u8) -> &'static str;
 }
 

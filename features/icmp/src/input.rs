@@ -38,33 +38,33 @@ pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
     Next::arcs::<F>().split_at(F::INPUT_ARCS).0
 }
 
-/// What was heard of an echo request of ours.
+/// A message received for an echo request of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Who says it.
+    /// The sender of the message.
     pub from: IpAddr,
-    /// Whose request.
+    /// Identifier of the request.
     pub identifier: u16,
-    /// Which.
+    /// Sequence number of the request.
     pub sequence: u16,
-    /// Hops that the message had left.
+    /// TTL or hop limit of the message.
     pub ttl: u8,
     /// Bytes of the message, from the ICMP header on.
     pub length: usize,
-    /// The moment in which it came, in nanoseconds of the workers' fine clock.
+    /// Time of receipt, in nanoseconds of the workers' fine clock.
     pub moment: u64,
-    /// What an error says; none for the echo.
+    /// The error; None for an echo reply.
     pub error: Option<HeardError>,
 }
 
-/// What an error says.
+/// An ICMP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeardError {
     /// Its type.
     pub kind: u8,
     /// Its code.
     pub code: u8,
-    /// Both in words.
+    /// Text of both.
     pub words: &'static str,
 }
 

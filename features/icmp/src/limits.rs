@@ -1,4 +1,4 @@
-//! How many errors are sent at most (RFC 1812, 4.3.2.8; RFC 4443, 2.4 (f)): a token bucket of each worker.
+//! Rate limit of ICMP errors (RFC 1812, 4.3.2.8; RFC 4443, 2.4 (f)): a token bucket in each worker.
 
 use std::marker::PhantomData;
 
@@ -38,15 +38,15 @@ impl<F: Icmp> IcmpErrorLimits<F> {
     }
 }
 
-/// More than this in a second, or at once, is nobody's wish: nanoseconds are what is counted.
+/// Largest configurable rate and burst: the bucket counts in nanoseconds.
 const MOST: u32 = 1_000_000;
 
-/// The same as workers read it.
+/// Limits that workers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// In a second.
+    /// Errors per second.
     pub rate: u32,
-    /// At once.
+    /// Largest burst of errors.
     pub burst: u32,
 }
 
@@ -56,19 +56,19 @@ impl Limits {
     }
 }
 
-/// What workers read of a family's limits.
+/// Publisher of a family's limits.
 struct Published<F: Icmp>(Publisher<Limits>, PhantomData<F>);
 
 /// A token bucket over the engine's clock, in nanoseconds' worth of messages. It begins full.
 #[derive(Debug, Default)]
 pub struct Bucket {
-    /// What has been spent and not been earned again.
+    /// Nanoseconds spent and not yet earned again.
     debt: u64,
     seen: u64,
 }
 
 impl Bucket {
-    /// Whether one more may be sent; if so it is counted.
+    /// Takes a token. Returns false if there is none.
     pub fn take(&mut self, now: u64, limits: Limits) -> bool {
         let Some(cost) = 1_000_000_000u64.checked_div(limits.rate.into()) else { return false };
         self.debt = self.debt.saturating_sub(now.saturating_sub(self.seen));
@@ -86,7 +86,7 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(Command::new("show icmp error-limits", "Show the rate limits of ICMP errors.", show));
 }
 
-/// What workers read of a family's limits.
+/// The limits of a family that workers read.
 pub(crate) fn publish<F: Icmp>(control: &Control) -> Snapshot<Limits> {
     let limits = Limits::of(&IcmpErrorLimits::<F>::unchanged());
     let published = Publisher::new(control.room::<Dataplane>().domain(), limits);

@@ -35,7 +35,7 @@ const SIZE: u32 = 60;
 /// round-trip time.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What a ping has yet to look at.
+/// Messages that a ping has not looked at yet.
 type Queue = Rc<RefCell<VecDeque<Heard>>>;
 
 /// The pings that run, by identifier.
@@ -132,23 +132,23 @@ impl Drop for Session {
     }
 }
 
-/// What is sent, and from where.
+/// Addresses and size of the requests.
 struct Request<F: Icmp> {
     from: F::Address,
     to: F::Address,
-    /// The interface whose table is asked.
+    /// The interface whose table is used.
     rx: InterfaceId,
     size: usize,
 }
 
-/// How often, and how many at once.
+/// Number and timing of the requests.
 struct Course {
     repeat: u32,
     burst: u32,
     interval: Duration,
 }
 
-/// What came of it.
+/// Result of a ping.
 #[derive(Clone, Copy, Default)]
 struct Outcome {
     sent: u32,

@@ -1,5 +1,6 @@
-//! How long an echo takes, from the worker that sends the request to the one that receives the answer. Both read the fine clock
-//! then: control has sent for a worker before it, and the engine's clock stands still within a turn.
+//! Round-trip time of an echo, from the worker that sends the request to the worker that receives the reply. Both read
+//! the fine clock at that moment: control sends earlier than the worker, and the engine's clock stands still within a
+//! turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,5 +1,5 @@
 //! Which interfaces can have addresses of layer 3. A room that makes interfaces refuses those that cannot send what layer 3
-//! sends; whoever gives addresses to interfaces asks here.
+//! sends; rooms that give addresses to interfaces ask here.
 
 use quiver_control::{Control, ObjectError};
 

@@ -1,5 +1,5 @@
-//! What decides at a node: rooms say so of their nodes, and whoever explains the way of a packet asks here. Of each reason for
-//! which packets are dropped a room names what decides it, or says why nothing does.
+//! Deciders: rooms register for their nodes the object that decides about a packet, and `why` and `drops` ask here. For each
+//! drop reason a room names the deciding object, or the reason why there is none.
 
 use crate::interfaces::{InterfaceId, Interfaces};
 use quiver_control::Control;
@@ -20,7 +20,7 @@ pub enum Undecided {
     Packet,
     /// Something was full: buffers, a queue, a limit of this moment.
     Load,
-    /// What decided it did so at the node before, which sent the packet here.
+    /// The decision was made at the node before, which sent the packet here.
     NodeBefore,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Undecided {
     }
 }
 
-/// Who answers for which node, and the arcs for which nobody does.
+/// Deciders by node, and the arcs that have none.
 #[derive(Default)]
 pub(crate) struct Deciders {
     objects: HashMap<NodeId, Decider>,
@@ -73,7 +73,7 @@ pub fn undecided(control: &Control, node: &'static str, why: Undecided, arcs: &[
     }
 }
 
-/// What decided what a node did.
+/// The object that decided at a node.
 pub fn decided_by(control: &Control, record: &Record) -> Option<String> {
     let decider = {
         let deciders = control.room::<Deciders>();
@@ -83,12 +83,12 @@ pub fn decided_by(control: &Control, record: &Record) -> Option<String> {
     decider(control, record)
 }
 
-/// Why no object decides that packets take an arc; None where one does, or where nobody has said anything.
+/// The reason why no object decides that packets take an arc; None where one does, or where no reason is registered.
 pub fn why_undecided(control: &Control, node: NodeId, arc: u16) -> Option<Undecided> {
     control.room::<Deciders>().undecided.get(&(node, arc)).copied()
 }
 
-/// Whether somebody answers for a node.
+/// Whether a node has a decider.
 pub fn has_decider(control: &Control, node: NodeId) -> bool {
     control.room::<Deciders>().objects.contains_key(&node)
 }

@@ -1,14 +1,14 @@
-//! How control's tasks learn that workers have something for them.
+//! Wakes control's tasks when workers have something for them.
 
 use std::time::Duration;
 
 use quiver_control::{Control, Signal};
 use quiver_engine::Dataplane;
 
-/// How long a flood of messages is left alone after a part of it, so that others get their turn.
+/// Pause after a part of a flood of messages, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What wakes tasks that wait for workers.
+/// Signals of tasks that wait for workers.
 #[derive(Clone, Default)]
 pub struct Events {
     /// Notified after workers rang the bell.

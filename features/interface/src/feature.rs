@@ -105,13 +105,13 @@ pub trait InterfaceFeature: Object<Key: FeatureKey> {
     /// # Errors
     /// If the object refers to something that is not there. Nothing has changed yet.
     fn word(&self, control: &Control, direction: Direction) -> Result<Self::Word, ObjectError>;
-    /// What holds of an object by itself.
+    /// Checks an object without others.
     fn check(&self) -> Result<(), ObjectError> {
         Ok(())
     }
     /// Frees what a word held that workers are not given any more.
     fn release(_: &Control, _: Self::Word) {}
-    /// What decided what a node did with a packet: the object, unless there is something more exact.
+    /// Origin of a node's decision about a packet: the object, unless there is something more exact.
     fn decider(control: &Control, node: &FeatureNode, record: &Record) -> Option<String> {
         let interface = control.room::<Interfaces>().name(node.direction.interface(record));
         let key = Self::Key::at(InterfaceName(interface), node.direction);
@@ -128,7 +128,7 @@ impl<T: InterfaceFeature> Words<T> {
         let dataplane = control.room::<Dataplane>();
         Words(Direction::ALL.map(|_| ByInterface::new(dataplane.domain())))
     }
-    /// What workers read of a direction's packets.
+    /// Words that workers read for the packets of a direction.
     pub fn of(&self, direction: Direction) -> Snapshot<Paged<T::Word>> {
         self.0[direction as usize].snapshot()
     }

@@ -34,7 +34,7 @@ pub struct Interface {
     pub id: InterfaceId,
     /// Its name.
     pub name: String,
-    /// What made it: `tap`, `af-packet`, `sub-interface`.
+    /// Kind of its creator: `tap`, `af-packet`, `sub-interface`.
     pub kind: &'static str,
     /// Its own address; that of its parent for a sub-interface.
     pub mac: MacAddress,
@@ -42,9 +42,9 @@ pub struct Interface {
     pub mtu: u16,
     /// The same of protocols that have their own.
     pub mtus: Mtus,
-    /// What is configured of them.
+    /// The configured MTUs.
     pub(crate) wanted: Wanted,
-    /// What the link takes.
+    /// Limits of the link.
     pub(crate) link_mtu: LinkMtu,
     /// Whether it was set up: only then it receives and sends.
     pub up: bool,
@@ -58,13 +58,13 @@ pub struct Interface {
     pub point_to_point: bool,
     /// The address of that neighbour; zeros where it needs none.
     pub peer: MacAddress,
-    /// Whom a frame reaches that leaves by it, if it is a tunnel.
+    /// Destination of its frames, if it is a tunnel.
     pub tunnel: Option<TunnelTo>,
     /// The address that it was made with: it holds while no other is configured.
     pub(crate) made_mac: MacAddress,
 }
 
-/// Whom frames reach that leave by a tunnel.
+/// Destination of a tunnel's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelTo {
     /// One other end, to whose address the table of this number has the way.
@@ -78,11 +78,11 @@ pub enum TunnelTo {
     Group,
 }
 
-/// What a room says of an interface that it creates.
+/// Properties of an interface that a room creates.
 pub struct NewInterface {
     /// Its name, which no other interface has.
     pub name: String,
-    /// What makes it: `tap`, `af-packet`, `sub-interface`.
+    /// Kind of its creator: `tap`, `af-packet`, `sub-interface`.
     pub kind: &'static str,
     /// Its address.
     pub mac: MacAddress,
@@ -104,7 +104,7 @@ pub struct Queues {
     pub tx: Vec<Box<dyn TxQueue>>,
 }
 
-/// What happened to an interface. Watchers find it in [`Interfaces`] as it is now; a removed one for the last time.
+/// Change of an interface. Watchers find the interface in [`Interfaces`] as it is now; a removed one for the last time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterfaceEvent {
     /// It came into being, down.
@@ -205,7 +205,7 @@ impl Interfaces {
         let some = self.interfaces.get(from..end).unwrap_or_default();
         (some.iter().flatten(), (end < self.interfaces.len()).then_some(end))
     }
-    /// The numbers of all interfaces, for who goes through them in turns and looks at each in its own.
+    /// The numbers of all interfaces, for tasks that look at each in a turn of its own.
     pub fn ids(&self) -> Vec<InterfaceId> {
         self.iter().map(|interface| interface.id).collect()
     }
@@ -289,7 +289,7 @@ pub fn watch(control: &Control, watcher: impl Fn(&Control, InterfaceEvent) + 'st
     control.room_mut::<Interfaces>().watchers.push(Rc::new(watcher));
 }
 
-/// Calls the watchers after a change. For whoever makes it, with no borrow held that a watcher could need.
+/// Calls the watchers after a change. The caller holds no borrow that a watcher could need.
 pub fn tell(control: &Control, event: InterfaceEvent) {
     // Watchers look at the interfaces themselves, so no borrow may be held while they run.
     let watchers = control.room::<Interfaces>().watchers.clone();

@@ -3,6 +3,7 @@
 //! - [`interfaces`]: the interfaces that there are, however they came into being; rooms [`create`] and [`watch`] them.
 //! - `nothing`: queues without a device; `link`: what drivers say of links; [`mtu`]: how long packets are at most.
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
+//! - [`names`]: names that people choose, and those of a prefix and a number.
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
 //! - [`remarks`]: packets with which something was odd, counted by interfaces.
@@ -11,8 +12,8 @@
 //! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
 //! - [`addressing`]: which interfaces can have addresses of layer 3, as rooms say of theirs.
 //! - [`restoring`]: what the whole interface received of which a part has what is left.
-//! - `set` and `show`: the commands; `speed`: those about the speed of a link.
-//! - [`warnings`]: what rooms say to whoever sets MTUs.
+//! - `set`, `show` and `brief`: the commands; `speed`: those about the speed of a link.
+//! - [`warnings`]: warnings of rooms about MTUs.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
 //! - [`api`]: the messages of VPP's binary API.
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ extern crate self as quiver_interface;
 
 pub mod addressing;
 pub mod api;
+mod brief;
 pub mod by_interface;
 pub mod deciding;
 #[cfg(test)]
@@ -33,6 +35,7 @@ pub mod feature;
 pub mod interfaces;
 mod link;
 pub mod mtu;
+pub mod names;
 mod nothing;
 pub mod queues;
 pub mod remarks;
@@ -55,6 +58,7 @@ pub use interfaces::{
 };
 pub use link::{set_link, set_link_mtu, set_speed};
 pub use mtu::{LinkMtu, Mtus};
+pub use names::{check_name, number_in};
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};
 pub use restoring::{Left, restored, restores};
@@ -90,6 +94,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     set::register(control);
     queues::register(control);
     show::register(control);
+    brief::register(control);
     speed::register(control);
     statistics::register(control);
     api::register(control);

@@ -1,4 +1,4 @@
-//! What drivers say of an interface's link: whether it has a connection, how fast it is, and how long its packets are at most.
+//! Properties of an interface's link that its driver reports: connection, speed, and longest packets.
 
 use quiver_control::Control;
 
@@ -18,7 +18,7 @@ pub fn set_link(control: &Control, id: InterfaceId, link: bool) {
     concerned.into_iter().for_each(|id| tell(control, InterfaceEvent::Link(id)));
 }
 
-/// Notes what the link of an interface carries a second, in kilobits; none where nobody knows. Called by its driver.
+/// Sets the speed of an interface's link in kilobits a second; None where it is unknown. Called by its driver.
 pub fn set_speed(control: &Control, id: InterfaceId, speed: Option<u32>) {
     let mut interfaces = control.room_mut::<Interfaces>();
     interfaces.get_mut(id).into_iter().for_each(|interface| interface.speed = speed);

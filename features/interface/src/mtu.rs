@@ -19,7 +19,7 @@ impl Mtus {
     }
 }
 
-/// What is configured.
+/// The configured MTUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// Of whatever has none of its own.
@@ -46,7 +46,7 @@ impl LinkMtu {
     pub fn limit(mtu: u16) -> LinkMtu {
         LinkMtu { usual: mtu, most: mtu }
     }
-    /// What it takes of what is wanted.
+    /// The part of a wanted MTU that it takes.
     pub(crate) fn of(self, wanted: Wanted) -> (u16, Mtus) {
         let of = |own: Option<u16>| own.map(|own| own.min(self.most));
         let Mtus { ip4, ip6, mpls } = wanted.mtus;

@@ -1,5 +1,4 @@
-//! What interfaces remark on: counts of packets with which something was odd though they were not dropped, under the names by
-//! which VPP's clients look for them. They stand beside the reasons of drops, and in the statistics segment below `/err`.
+//! Remarks: counts of odd packets that were not dropped, under the names by which VPP's clients look for them. They stand beside the reasons of drops, and in the statistics segment below `/err`.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ const SHOWN_MAX: u32 = 1024;
 
 /// A count.
 pub struct Remark {
-    /// Who remarks, such as `pg3-tx`.
+    /// Source of the remark, such as `pg3-tx`.
     pub by: String,
     /// On what.
     pub what: &'static str,
@@ -67,7 +66,7 @@ pub fn remark(control: &Control, by: &str, what: &'static str) -> impl Fn(usize)
     move |worker| Remarked { row: counters.row(worker), at }
 }
 
-/// Forgets what somebody remarked on.
+/// Deletes the remarks of a source.
 pub fn forget_remarks(control: &Control, by: &str) {
     let dataplane = control.room::<Dataplane>();
     let mut remarks = control.room_mut::<Remarks>();

@@ -1,10 +1,10 @@
-//! What a part has of a frame, and what its whole received: tags may have gone, and the part's number is not in the frame. Rooms
-//! restore frames of their parts; whoever asks again what becomes of a packet, or writes down what was received, asks here.
+//! Restores the frame that a whole interface received from the frame that its part has: tags may be gone, and the part's number
+//! is not in the frame. Rooms register a function for their parts; `why` and captures call it here.
 
 use crate::interfaces::{Interface, InterfaceId, Interfaces};
 use quiver_control::Control;
 
-/// What there is of a frame.
+/// Remaining part of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     /// The frame, as the part has it.
@@ -27,7 +27,7 @@ pub fn restores(control: &Control, restorer: Restorer) {
 }
 
 /// The interface that received a frame of which a part has what is left, and the frame as it was then; None if the interface is no
-/// part, and where nobody can tell.
+/// part, and where it cannot be told.
 pub fn restored(control: &Control, part: InterfaceId, frame: &[u8], left: Left) -> Option<(InterfaceId, Vec<u8>)> {
     let part = control.room::<Interfaces>().get(part).filter(|part| part.parent.is_some()).cloned()?;
     let (whole, restorers) = (part.parent?, control.room::<Restorers>().0.clone());

@@ -23,6 +23,9 @@ pub(crate) fn register(control: &Control) {
     add("set interface mac address <interface> <mac>", "Set the MAC address of an interface.", mac);
     add("set interface tag <interface> <tag:text>", "Set the tag of an interface.", tag);
     add("clear interface tag <interface>", "Clear the tag of an interface.", clear_tag);
+    let grammar = "set interface description <interface> <description:text>";
+    add(grammar, "Describe an interface for people; quote a description of several words.", description);
+    add("clear interface description <interface>", "Clear the description of an interface.", clear_description);
     add("clear interfaces", "Clear the counters of all interfaces.", clear);
 }
 
@@ -63,6 +66,15 @@ fn tag(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 
 fn clear_tag(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     edit(control, matches, |settings| settings.tag = None)
+}
+
+fn description(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let description = matches.get("description")?;
+    edit(control, matches, |settings| settings.description = Some(description))
+}
+
+fn clear_description(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    edit(control, matches, |settings| settings.description = None)
 }
 
 fn edit(

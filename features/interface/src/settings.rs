@@ -1,4 +1,4 @@
-//! What is configured of an interface, whoever made it.
+//! Settings of an interface of any kind.
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::Dataplane;
@@ -44,6 +44,8 @@ pub struct InterfaceSettings {
     pub mac: Option<UnicastMac>,
     /// Tag for the owner of the interface, such as a VPP client's own name for it.
     pub tag: Option<String>,
+    /// Description for people, such as "uplink to the office", in one line.
+    pub description: Option<String>,
 }
 
 /// RFC 791, 3.2: what every link of an internet takes without further fragmentation.
@@ -55,7 +57,10 @@ const MTU_MIN_IP6: u16 = 1280;
 /// Bytes of a tag at most: VPP's messages have room for 64, one of them a zero.
 const TAG_MAX: usize = 63;
 
-/// What holds of settings whatever the interface is.
+/// Bytes of a description at most (RFC 2863, ifAlias, and most routers' descriptions).
+const DESCRIPTION_MAX: usize = 255;
+
+/// Checks settings without the interface.
 pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
     for (field, mtu, least) in [
         ("mtu", settings.mtu, MTU_MIN),
@@ -70,6 +75,15 @@ pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
     if let Some(tag) = settings.tag.as_ref().filter(|tag| tag.is_empty() || tag.len() > TAG_MAX) {
         let what = format!("a tag of {} bytes", tag.len());
         return Err(ObjectError::field("tag", what).remedy(format!("1 to {TAG_MAX} bytes")));
+    }
+    if let Some(text) = &settings.description {
+        let wrong = |what: &str, remedy: String| Err(ObjectError::field("description", what).remedy(remedy));
+        if text.is_empty() || text.len() > DESCRIPTION_MAX {
+            return wrong(&format!("a description of {} bytes", text.len()), format!("1 to {DESCRIPTION_MAX} bytes"));
+        }
+        if text.chars().any(char::is_control) {
+            return wrong("it has line breaks or other control characters", "write it in one line".into());
+        }
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL};
 use crate::queues::Mode;
-use crate::settings::InterfaceName;
+use crate::settings::{InterfaceName, InterfaceSettings};
 use crate::speed::in_words;
 
 pub(crate) fn register(control: &Control) {
@@ -81,12 +81,20 @@ async fn interfaces(control: Control, matches: Matches, output: Output) -> Resul
             }
         }
         object.insert("mac".into(), interface.mac.to_string().into());
+        if let Some(description) = description(&control, &interface.name) {
+            object.insert("description".into(), description.into());
+        }
         for (name, count) in counts {
             object.insert(name.replace(' ', "-"), count.into());
         }
         listing.element(|| Value::Object(object));
     }
     Ok(listing.end())
+}
+
+/// The configured description of an interface.
+pub(crate) fn description(control: &Control, name: &str) -> Option<String> {
+    control.objects().get::<InterfaceSettings>(&InterfaceName(name.into()))?.description.clone()
 }
 
 /// Bytes of a packet at most: of all, IPv4, IPv6, MPLS; 0 where the first holds.
@@ -129,9 +137,13 @@ async fn hardware(control: Control, matches: Matches, output: Output) -> Result<
         let queues = queues.get(&id.0).map_or(&[][..], |queues| queues);
         let received = |queue: &QueueInfo| dataplane.queue_counters(queue.index, id.0);
         let link = if interface.link && interface.up { "up" } else { "down" };
+        let description = description(&control, &interface.name);
         let text = listing.text();
         let _ = writeln!(text, "{:<32}{:^6}{link:^6}  {}", interface.name, interface.id.0, interface.kind);
         if !is_brief {
+            if let Some(description) = &description {
+                let _ = writeln!(text, "  Description: {description}");
+            }
             let _ = writeln!(text, "  Link speed: {}", in_words(interface.speed));
             if interface.id != LOCAL {
                 let _ = writeln!(text, "  Ethernet address {}", interface.mac);
@@ -154,6 +166,7 @@ async fn hardware(control: Control, matches: Matches, output: Output) -> Result<
                 "link-speed-kbps": interface.speed,
                 "hardware": interface.kind,
                 "mac": interface.mac.to_string(),
+                "description": description,
                 "rx-queues": queues.iter().map(|queue| json!({
                     "queue": queue.index,
                     "worker": queue.worker,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use quiver_control::Control;
 use quiver_engine::stats::layout::name_part;
-use quiver_engine::stats::{Counter, Names, Segment, Symlink, Vector};
+use quiver_engine::stats::{Counter, Description, Names, Segment, Symlink, Vector};
 use quiver_engine::{Dataplane, INTERFACES_MAX};
 
 use crate::interfaces::{Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
@@ -16,7 +16,7 @@ use crate::interfaces::{Interface, InterfaceEvent, InterfaceId, Interfaces, LOCA
 /// The name of a number that no interface has any more. Without one, vpp_papi would give the next names wrong numbers.
 const DELETED: &str = "deleted";
 
-/// What the segment shows of interfaces.
+/// Entries of the segment about interfaces.
 struct Shown {
     segment: Segment,
     names: Names,
@@ -28,18 +28,32 @@ struct Shown {
 }
 
 /// Entries of the segment with the states of interfaces, one row each.
-type State = (&'static str, fn(&Interface) -> u64);
+type State = (&'static str, fn(&Interface) -> u64, &'static str);
 const STATES: [State; 3] = [
-    ("link-speed-kbps", |interface| interface.speed.unwrap_or_default().into()),
-    ("admin-up", |interface| interface.up.into()),
-    ("link-up", |interface| interface.link.into()),
+    (
+        SPEED,
+        |interface| interface.speed.unwrap_or_default().into(),
+        "Kilobits a second that the link carries; absent where that is not known.",
+    ),
+    ("admin-up", |interface| interface.up.into(), "1 if the interface is set up, 0 if it is set down."),
+    (
+        "link-up",
+        |interface| interface.link.into(),
+        "1 if the interface has a link, as far as its driver knows, else 0.",
+    ),
 ];
+const SPEED: &str = "link-speed-kbps";
 
 pub(crate) fn register(control: &Control) {
     let segment = control.room::<Dataplane>().statistics().clone();
     let names = segment.edit().names("/if/names");
     let sent = segment.edit().vector("/quiver/sent-packets", INTERFACES_MAX);
-    let states = STATES.map(|(name, _)| segment.edit().table(&format!("/quiver/if/{name}"), 1, INTERFACES_MAX));
+    let states = STATES.map(|(name, _, help)| {
+        let entry = format!("/quiver/if/{name}");
+        let description = Description::by_interface(help).gauge();
+        segment.describe(&entry, Description { is_unknown_at_zero: name == SPEED, ..description });
+        segment.edit().table(&entry, 1, INTERFACES_MAX)
+    });
     control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent, states });
     quiver_statistics::collect_in_turns(control, copy);
     show(control, LOCAL);
@@ -75,7 +89,7 @@ fn copy(control: &Control, from: usize) -> Option<usize> {
     let interfaces = control.room::<Interfaces>();
     let (some, next) = interfaces.some(from, COPIED);
     for interface in some {
-        for ((_, of), state) in STATES.iter().zip(&shown.states) {
+        for ((_, of, _), state) in STATES.iter().zip(&shown.states) {
             let cell = state.rows()[0].get(interface.id.index());
             cell.into_iter().for_each(|cell| cell.set(of(interface)));
         }

@@ -1,4 +1,4 @@
-//! What rooms warn of when MTUs are set: they may be so, but something will not work.
+//! Warnings of rooms about MTUs that may be set but break something, such as IPv6.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub fn warns(control: &Control, of: impl Fn(&Control, InterfaceId) -> Option<Str
     control.room_mut::<Warnings>().0.push(Rc::new(of));
 }
 
-/// What rooms say of an interface.
+/// Warnings of all rooms about an interface.
 pub(crate) fn warnings(control: &Control, id: InterfaceId) -> Vec<String> {
     // Rooms borrow what they need, so no borrow may be held here meanwhile.
     let all = control.room::<Warnings>().0.clone();

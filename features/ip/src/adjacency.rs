@@ -16,17 +16,17 @@ use zerocopy::IntoBytes;
 use crate::fib::TableId;
 use crate::fib::hop::FIRST_ADJACENCY;
 
-/// What an adjacency's row says of it; a byte of the row.
+/// State of an adjacency, one byte of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// There is none of this number.
+    /// No adjacency has this number.
     Absent = 0,
-    /// The neighbour's MAC address is not known yet.
+    /// The neighbor's MAC address is not known yet.
     Incomplete = 1,
-    /// It stands for all neighbours of a link: who is meant is in the packet.
+    /// The adjacency covers all neighbors of a link. The packet's destination selects the neighbor.
     Glean = 2,
-    /// All is known.
+    /// The neighbor's MAC address is known.
     Complete = 3,
 }
 
@@ -112,9 +112,9 @@ impl AdjacencyRow {
 /// All adjacencies of a family as workers read them, by number.
 #[derive(Clone, Debug)]
 pub struct AdjacencyTable<F: IpFamily> {
-    /// What `ip4-rewrite` needs.
+    /// Rows that `ip4-rewrite` and `ip6-rewrite` read.
     rows: Paged<AdjacencyRow>,
-    /// Who the neighbour is.
+    /// Addresses of the neighbors.
     next_hops: Paged<Option<F::Address>>,
 }
 
@@ -187,18 +187,18 @@ pub struct HopId {
     pub generation: u32,
 }
 
-/// What adjacencies take from the interface that they send by.
+/// State of an interface that its adjacencies use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Link {
-    /// Whether it sends at all.
+    /// Whether the interface can send.
     pub up: bool,
     /// The source address of frames.
     pub mac: [u8; 6],
-    /// Bytes of an IP packet at most.
+    /// Largest IP packet in bytes.
     pub mtu: u16,
-    /// Whether whatever is sent reaches the one neighbour, who is never asked for its address.
+    /// Whether the link has exactly one peer, whose address is never resolved.
     pub point_to_point: bool,
-    /// That address; zeros where it needs none.
+    /// MAC address of the peer; zeros if the link needs none.
     pub peer: MacAddress,
 }
 
@@ -218,7 +218,7 @@ pub struct Adjacency<F: IpFamily> {
     pub next_hop: Option<F::Address>,
     /// The neighbour's MAC address, if known.
     pub mac: Option<MacAddress>,
-    /// How many hold it.
+    /// Number of references to the adjacency.
     pub users: u32,
     generation: u32,
 }
@@ -259,10 +259,10 @@ fn second_look(mtu: u16, least: Option<u16>) -> u16 {
     least.map_or(mtu, |least| mtu.min(least))
 }
 
-/// How long packets for a host are at most, by the table in which it is looked up.
+/// Path MTUs, by the table in which the host is looked up and the host's address.
 pub type PathMtus<F> = SharedMap<(TableId, <F as IpFamily>::Address), u16>;
 
-/// All adjacencies of a family. Whoever needs one acquires it, and releases it later.
+/// All adjacencies of a family. Users acquire an adjacency and release it later.
 pub struct Adjacencies<F: IpFamily> {
     slots: Vec<Option<Adjacency<F>>>,
     given: Rc<RefCell<Numbers>>,
@@ -270,7 +270,7 @@ pub struct Adjacencies<F: IpFamily> {
     links: HashMap<InterfaceId, Link>,
     /// The tables of interfaces, where not the default one.
     tables: HashMap<InterfaceId, TableId>,
-    /// How long packets for a host are at most, where that may be less than links take; and of how many hosts each length is.
+    /// Path MTUs of hosts where they may be below the link's MTU, and the number of hosts per MTU.
     path_mtus: PathMtus<F>,
     path_mtu_counts: BTreeMap<u16, usize>,
     /// Neighbours by address, whatever their interface.
@@ -321,7 +321,7 @@ impl<F: IpFamily> Adjacencies<F> {
             held: None,
         }
     }
-    /// What workers read.
+    /// The table that workers read.
     pub fn snapshot(&self) -> Snapshot<AdjacencyTable<F>> {
         self.published.snapshot()
     }
@@ -471,7 +471,7 @@ impl<F: IpFamily> Adjacencies<F> {
     fn path_mtu_min(&self) -> Option<u16> {
         self.path_mtu_counts.first_key_value().map(|(mtu, _)| *mtu)
     }
-    /// How long packets for hosts are at most, by table and host.
+    /// Path MTUs by table and host.
     pub(crate) fn path_mtus(&self) -> &PathMtus<F> {
         &self.path_mtus
     }

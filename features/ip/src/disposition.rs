@@ -1,5 +1,5 @@
-//! What becomes of packets whose route or path leads to no neighbor: the one step from a hop to an arc, for every node that chooses a
-//! route or a path.
+//! Dispositions of packets whose route or path leads to no neighbor: the step from a hop to an arc, shared by all nodes
+//! that choose a route or a path.
 
 use quiver_engine::{ArcSpec, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Slots, To, unlikely};
 
@@ -11,7 +11,8 @@ use crate::fib::rows::GroupRow;
 /// Hops that are no adjacency, and none of a kind that a room has registered.
 const ENDS: usize = hop::FIRST_ADJACENCY as usize;
 
-/// What becomes of a packet: the arc by which it leaves, and its `hop` from there on, where the sender is told of a fault.
+/// Disposition of a packet: its arc, and its `hop` from there on, which holds the fault to report to the sender, if
+/// any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disposition {
     /// The arc.

@@ -83,11 +83,11 @@ impl Fault {
     pub fn kind(self) -> FaultKind {
         FaultKind::ALL[(self.0 >> 24) as usize % FaultKind::ALL.len()]
     }
-    /// What [`Fault::parameter`] was given.
+    /// The code, as given to [`Fault::parameter`].
     pub fn code(self) -> u8 {
         (self.0 >> 16) as u8
     }
-    /// The MTU, or where the problem lies.
+    /// The MTU, or the offset of the problem.
     pub fn word(self) -> u16 {
         self.0 as u16
     }

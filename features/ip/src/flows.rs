@@ -9,15 +9,15 @@ use crate::family::flow::{kept, mix_all};
 use crate::family::{Family, FlowKey};
 
 quiver_control::choice! {
-    /// What of a packet tells its flow apart from others.
+    /// Field of a packet that is part of the flow key.
     pub enum FlowField {
-        /// The sender's address.
+        /// Source address.
         Source = "src",
-        /// The receiver's address.
+        /// Destination address.
         Destination = "dst",
-        /// The sender's port.
+        /// Source port.
         SourcePort = "sport",
-        /// The receiver's port.
+        /// Destination port.
         DestinationPort = "dport",
         /// The protocol.
         Protocol = "proto",

@@ -1,4 +1,4 @@
-//! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
+//! State of each interface that the nodes read: whether it speaks the family, the table for its packets, and its
 //! addresses.
 
 use std::collections::BTreeSet;
@@ -14,18 +14,18 @@ use crate::fib::table::{CountedView, group_of};
 use crate::fib::{Reader, TableId, View};
 use crate::flows::Flows;
 
-/// What is known of an interface.
+/// State of one interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IpInterface<F: Family> {
     /// The slot of its table, and [`ENABLED`] if it speaks the family.
     pub word: u32,
-    /// Its addresses, the first of which its own packets have as source.
+    /// Its addresses. The first is the source address of its own packets.
     pub addresses: Arc<[InterfaceAddress<F>]>,
-    /// Its address for its link alone.
+    /// Its link-local address.
     pub link_local: Option<F::Address>,
-    /// The adjacency that stands for all on its link, where it has a link-local address; else 0.
+    /// The glean adjacency of its link if it has a link-local address; else 0.
     pub link_hop: u32,
-    /// What frames that it sends begin with.
+    /// Link header of the frames that it sends.
     pub link: Link,
     /// The groups that it is in for others.
     pub joined: Arc<[F::Address]>,
@@ -81,7 +81,7 @@ pub struct TableView<F: Family> {
     pub id: TableId,
     /// From addresses to leaves.
     pub lpm: F::Reader,
-    /// How leaves lead to groups in a table that counts by route; in others they are groups.
+    /// Mapping from leaves to groups in a table that counts by route; in other tables leaves are groups.
     pub counted: Option<CountedView>,
     /// Whether packets for one host that came in frames for many are forwarded (RFC 1812, 5.3.4, says no).
     pub forwards_broadcasts: bool,
@@ -131,9 +131,9 @@ pub struct Ingress<F: Family> {
     /// Addresses that are not to be used, by interface: nobody knows yet whether they are ours alone, or they are not (RFC 4862,
     /// 5.4).
     pub unusable: Arc<[(InterfaceId, F::Address)]>,
-    /// Addresses with which nothing new is to begin if there are others (RFC 4862, 5.5.4).
+    /// Deprecated addresses, avoided as source of new traffic (RFC 4862, 5.5.4).
     pub deprecated: Arc<[(InterfaceId, F::Address)]>,
-    /// How long packets for a host are at most, by the table in which it is looked up.
+    /// Path MTUs, by the table in which the host is looked up and the host's address.
     pub path_mtus: PathMtus<F>,
 }
 
@@ -173,7 +173,7 @@ impl<F: Family> Ingress<F> {
     pub fn table(&self, word: u32) -> Option<&TableView<F>> {
         self.tables.get(slot_of(word) as usize)?.as_ref()
     }
-    /// How long packets for a host are at most that this interface received, if that is known.
+    /// Path MTU to a host for packets that this interface received, if known.
     pub fn path_mtu(&self, interface: u32, to: F::Address) -> Option<u16> {
         if self.path_mtus.is_empty() {
             return None;
@@ -181,7 +181,7 @@ impl<F: Family> Ingress<F> {
         let table = self.table(self.word(interface))?.id;
         self.path_mtus.get(&(table, to)).copied()
     }
-    /// What frames of an interface begin with.
+    /// Link header of the frames that an interface sends.
     pub fn link(&self, interface: InterfaceId) -> Option<&Link> {
         self.interfaces.get(interface.index()).map(|interface| &interface.link)
     }

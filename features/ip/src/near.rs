@@ -28,11 +28,11 @@ impl<F: Family> Near<F> {
         let table = ExactWriter::new(domain, NEIGHBORS_MAX, secret.hash_one(0))?;
         Ok(Near { table, secret, family: PhantomData })
     }
-    /// What workers read.
+    /// The table that workers read.
     pub fn reader(&self) -> NearReader<F> {
         NearReader { table: self.table.reader(), secret: self.secret.clone(), family: PhantomData }
     }
-    /// Notes the adjacency of a neighbour, or that it is not known any more. Of those that have routes nothing is noted.
+    /// Stores or removes a neighbor's adjacency. Neighbors that have routes are not stored.
     pub fn set(&mut self, neighbor: (InterfaceId, F::Address), hop: Option<u32>) {
         if !F::is_link_local(neighbor.1) {
             return;
@@ -49,7 +49,7 @@ impl<F: Family> Near<F> {
     }
 }
 
-/// What cannot be told apart by its secret hash is looked at again where it is found.
+/// Key of a neighbor: a hash with a secret. Hashes may collide, so readers check the adjacency that they find.
 fn key<F: Family>(secret: &RandomState, (interface, address): (InterfaceId, F::Address)) -> u64 {
     secret.hash_one((interface, address)).max(1)
 }

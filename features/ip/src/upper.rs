@@ -1,7 +1,7 @@
-//! What stands behind the IP header and tells conversations apart: ports, or ICMP's type and code.
+//! Upper-layer fields behind the IP header that tell flows apart: ports, or ICMP's type and code.
 //!
-//! Later fragments of a packet have none of it. A room that remembers what the first one said (shallow reassembly) keeps it with the
-//! others, as metadata; nodes that ask for ports find it there ([`key`]).
+//! Only the first fragment of a packet carries them. Shallow reassembly keeps them for the later fragments as metadata;
+//! nodes that need ports read it there ([`key`]).
 
 use quiver_control::Control;
 use quiver_engine::{
@@ -11,14 +11,14 @@ use quiver_wire::IpProtocol;
 
 use crate::family::{BACK, Family, Payload};
 
-/// What is known of it.
+/// Upper-layer fields of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Upper {
-    /// Its port, or ICMP's type.
+    /// Source port, or ICMP's type.
     pub source: u16,
-    /// The other port, or ICMP's code.
+    /// Destination port, or ICMP's code.
     pub destination: u16,
-    /// The flags of TCP.
+    /// TCP flags.
     pub tcp_flags: u8,
 }
 
@@ -26,8 +26,8 @@ pub struct Upper {
 const TCP_FLAGS: usize = 13;
 
 impl Upper {
-    /// What a packet says, from its IP header on: zeros of protocols that have no such thing. None of later fragments, and of
-    /// packets that are cut off.
+    /// Reads the fields of a packet that begins with its IP header. They are zero for protocols without them. None for
+    /// later fragments and truncated packets.
     pub fn of<F: Family>(packet: &[u8]) -> Option<Upper> {
         Upper::read(packet, &F::payload(packet)?)
     }

@@ -3,20 +3,20 @@
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::command::paths;
 use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{V4, V6};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::config::{Connected, L3CrossConnect, group_of};
 
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control, "[ip4]");
     register_family::<V6>(control, "ip6");
-    control.commands().add(Command::new("show l3xc", "Show the layer-3 cross-connects.", show));
+    control.commands().add(Command::waiting("show l3xc", "Show the layer-3 cross-connects.", show));
 }
 
 fn register_family<F: Connected>(control: &Control, word: &str) {
@@ -46,21 +46,24 @@ fn delete<F: Connected>(control: &Control, given: &Matches) -> Result<Reply, Com
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (mut text, mut list) = (String::new(), vec![]);
-    show_family::<V4>(control, &mut text, &mut list);
-    show_family::<V6>(control, &mut text, &mut list);
-    Ok(Reply::new(text, json!(list)))
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    show_family::<V4>(&control, &mut listing).await;
+    show_family::<V6>(&control, &mut listing).await;
+    Ok(listing.end())
 }
 
-fn show_family<F: Connected>(control: &Control, text: &mut String, list: &mut Vec<Value>) {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    for connect in control.objects().all::<L3CrossConnect<F>>() {
+async fn show_family<F: Connected>(control: &Control, listing: &mut Listing) {
+    let all = control.objects().all::<L3CrossConnect<F>>();
+    for connect in all {
+        listing.step().await;
+        let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
         let group = group_of::<F>(control, &connect.interface);
         let Some(group) = ip.fib.groups.get(group) else { continue };
         // A text that is a String takes everything.
-        let _ = write!(text, "{}\n  {}\n{}", connect.interface, F::NAME, forwarding(&ip.fib, &interfaces, group));
-        let buckets = forwarding_json(&ip.fib, &interfaces, group);
-        list.push(json!({"interface": connect.interface.0, "family": F::NAME, "buckets": buckets}));
+        let _ =
+            write!(listing.text(), "{}\n  {}\n{}", connect.interface, F::NAME, forwarding(&ip.fib, &interfaces, group));
+        let buckets = || forwarding_json(&ip.fib, &interfaces, group);
+        listing.element(|| json!({"interface": connect.interface.0, "family": F::NAME, "buckets": buckets()}));
     }
 }

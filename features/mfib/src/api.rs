@@ -43,35 +43,35 @@ pub(crate) fn register(control: &Control) {
 }
 
 flags! {
-    /// What holds of a route.
+    /// Flags of a multicast route.
     struct MfibEntryFlags(u32) as "mfib_entry_flags" Enum {
-        /// Nothing.
+        /// No flag.
         NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
-        /// Packets are told.
+        /// Packets are signaled to clients.
         SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
         /// Packets are dropped.
         DROP = 2 => "MFIB_API_ENTRY_FLAG_DROP",
-        /// Packets of senders on the link are told.
+        /// Packets of senders on the link are signaled to clients.
         CONNECTED = 4 => "MFIB_API_ENTRY_FLAG_CONNECTED",
-        /// Packets may come from anywhere.
+        /// Packets are accepted from every interface.
         ACCEPT_ALL_ITF = 8 => "MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF",
     }
 }
 
 flags! {
-    /// What holds of an interface of a route.
+    /// Flags of an interface of a multicast route.
     struct MfibItfFlags(u32) as "mfib_itf_flags" Enum {
-        /// Nothing.
+        /// No flag.
         NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
-        /// Not what the route says of signals.
+        /// The route's signal flag is inverted.
         NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
-        /// Packets may come from there.
+        /// Packets are accepted from the interface.
         ACCEPT = 2 => "MFIB_API_ITF_FLAG_ACCEPT",
-        /// Packets go there.
+        /// Packets are forwarded to the interface.
         FORWARD = 4 => "MFIB_API_ITF_FLAG_FORWARD",
         /// A signal waits to be read.
         SIGNAL_PRESENT = 8 => "MFIB_API_ITF_FLAG_SIGNAL_PRESENT",
-        /// Signals are without the packet.
+        /// Signals do not include the packet.
         DONT_PRESERVE = 16 => "MFIB_API_ITF_FLAG_DONT_PRESERVE",
     }
 }

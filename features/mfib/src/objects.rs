@@ -9,15 +9,15 @@ use crate::family::Multicast;
 use crate::view::{entry, port};
 
 quiver_control::choice! {
-    /// What holds of a route of groups.
+    /// Flag of a multicast route.
     pub enum RouteFlag {
-        /// Packets are told to clients of VPP's API, which read signals.
+        /// Packets are signaled to clients of VPP's API.
         Signal = "signal",
         /// Packets are dropped.
         Drop = "drop",
-        /// Packets whose senders are on the receiving link are told to clients.
+        /// Packets of senders on the receiving link are signaled to clients.
         Connected = "connected",
-        /// Packets may come from any interface.
+        /// Packets are accepted from every interface.
         AcceptAll = "accept-all",
     } as "multicast-route-flag", "signal, drop, connected or accept-all";
 }
@@ -38,15 +38,15 @@ impl RouteFlag {
 }
 
 quiver_control::choice! {
-    /// What holds of a path of a route of groups.
+    /// Flag of a path of a multicast route.
     pub enum PathFlag {
-        /// Packets may come from the interface.
+        /// Packets are accepted from the interface.
         Accept = "accept",
-        /// Packets go there.
+        /// Packets are forwarded to the interface.
         Forward = "forward",
-        /// Packets from the interface are told to clients if the route does not say so, and are not if it does.
+        /// The route's signal flag is inverted for packets from the interface.
         NegateSignal = "negate-signal",
-        /// Clients are told that a packet came, but not which.
+        /// Signals do not include the packet.
         DontPreserve = "dont-preserve",
     } as "multicast-path-flag", "accept, forward, negate-signal or dont-preserve";
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Table};
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
@@ -29,7 +29,7 @@ fn register_family<F: Multicast>(control: &Control) {
          | <source:{name}> <group-address:{name}>]"
     );
     let help = format!("Show {} multicast routes, and the groups of interfaces.", F::TITLE);
-    let command = Command::new(grammar, help, show::<F>).arguments_of::<MulticastRoute<F>>();
+    let command = Command::waiting(grammar, help, show::<F>).arguments_of::<MulticastRoute<F>>();
     let command = command.argument("summary", "number of routes by prefix length");
     control.commands().add(command.argument("group-address", "address of one group"));
 }
@@ -47,14 +47,14 @@ pub(crate) fn standing<F: Multicast>(control: &Control, table: TableId) -> BTree
     groups
 }
 
-fn show<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let wanted = table::<F>(control, given, "table")?.map(TableId);
+async fn show<F: Multicast>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let wanted = table::<F>(&control, &given, "table")?.map(TableId);
     let tables: Vec<TableId> = {
         let all = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect::<Vec<_>>();
         let mfib = control.room::<Mfib<F>>();
         // One that lost its groups by a file keeps its routes, which are to be seen.
         all.into_iter()
-            .filter(|table| has_groups::<F>(control, *table) || mfib.routes(*table).next().is_some())
+            .filter(|table| has_groups::<F>(&control, *table) || mfib.routes(*table).next().is_some())
             .collect()
     };
     if let Some(table) = wanted.filter(|table| !tables.contains(table)) {
@@ -63,33 +63,41 @@ fn show<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, Comma
     }
     let tables = tables.into_iter().filter(|table| wanted.is_none_or(|wanted| wanted == *table));
     if given.has("summary") {
-        return Ok(summary::<F>(control, tables));
+        return Ok(summary::<F>(&control, tables));
     }
     let (prefix, address) = (given.find::<Prefix<F>>("group")?, given.find::<F::Address>("group-address")?);
     let (prefix, source) = (prefix.or(address.map(Prefix::host)), given.find::<F::Address>("source")?);
     let is_wanted = |of: F::Address, group: &Prefix<F>| {
         prefix.is_none_or(|prefix| prefix == *group) && source.is_none_or(|source| source == of)
     };
-    let (mut text, mut json) = (String::new(), vec![]);
+    let mut listing = Listing::new(&control, &output);
     for table in tables {
-        // A text that is a String takes everything, so the results of `write` say nothing.
-        let _ = writeln!(text, "{}:{table}", F::NAMES.vrf);
-        let mfib = control.room::<Mfib<F>>();
-        for (route, entry) in mfib.routes(table).filter(|(route, _)| is_wanted(route.source, &route.group)) {
-            write_route(&mut text, &mfib, route, entry);
-            json.push(route_json(&mfib, route, entry));
+        listing.line(&format!("{}:{table}", F::NAMES.vrf));
+        let routes: Vec<_> = {
+            let mfib = control.room::<Mfib<F>>();
+            let routes = mfib.routes(table).map(|(route, _)| (route.source, route.group));
+            routes.filter(|(source, group)| is_wanted(*source, group)).collect()
+        };
+        for (source, group) in routes {
+            listing.step().await;
+            let mfib = control.room::<Mfib<F>>();
+            let Some((route, entry)) = mfib.route(&(table, group, source)) else { continue };
+            write_route(listing.text(), &mfib, route, entry);
+            listing.element(|| route_json(&mfib, route, entry));
         }
-        for (group, ids) in standing::<F>(control, table) {
+        for (group, ids) in standing::<F>(&control, table) {
             let group = Prefix::host(group);
-            if is_wanted(F::UNSPECIFIED, &group) {
-                let interfaces = control.room::<Interfaces>();
-                let names: Vec<String> = ids.into_iter().map(|id| interfaces.name(id)).collect();
-                let _ = writeln!(text, "{}: member\n  {}", whose::<F>(F::UNSPECIFIED, &group), names.join(" "));
-                json.push(json!({"table": table.0, "group": group.to_string(), "members": names}));
+            if !is_wanted(F::UNSPECIFIED, &group) {
+                continue;
             }
+            listing.step().await;
+            let interfaces = control.room::<Interfaces>();
+            let names: Vec<String> = ids.into_iter().map(|id| interfaces.name(id)).collect();
+            listing.line(&format!("{}: member\n  {}", whose::<F>(F::UNSPECIFIED, &group), names.join(" ")));
+            listing.element(|| json!({"table": table.0, "group": group.to_string(), "members": names}));
         }
     }
-    Ok(Reply::new(text, Value::Array(json)))
+    Ok(listing.end())
 }
 
 /// Flags in words: VPP's.

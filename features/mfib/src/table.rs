@@ -78,9 +78,13 @@ impl<F: Multicast> Mfib<F> {
             fitting.filter(|((.., of), _)| *of == F::UNSPECIFIED).max_by_key(|((_, prefix, _), _)| prefix.length());
         own.or(any).map(|(_, route)| &route.configured)
     }
-    /// A route.
+    /// The entry of a route.
     pub(crate) fn get(&self, key: &Key<F>) -> Option<&Entry> {
-        self.routes.get(key).map(|route| &*route.entry)
+        self.route(key).map(|(_, entry)| entry)
+    }
+    /// A configured route, with the entry made of it.
+    pub(crate) fn route(&self, key: &Key<F>) -> Option<(&MulticastRoute<F>, &Entry)> {
+        self.routes.get(key).map(|route| (&route.configured, &*route.entry))
     }
     /// The packets that a route has taken.
     pub(crate) fn counts(&self, entry: &Entry) -> Traffic {

@@ -9,17 +9,17 @@ use quiver_control::Time;
 
 use crate::message::{Question, Record, RecordKind};
 
-/// How often a change is told (Robustness Variable of RFC 3810, 9.1).
+/// Number of reports of a change (Robustness Variable of RFC 3810, 9.1).
 const ROBUSTNESS: u8 = 2;
-/// How long it takes at most until it is told again (RFC 3810, 9.11).
+/// Longest interval between the reports of a change (RFC 3810, 9.11).
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
-/// How long a router of the first version is believed to be there after its last question (RFC 3810, 9.12): twice the time
-/// between questions, and that in which they are answered.
+/// Time after a query for which an MLDv1 router is assumed to be present (RFC 3810, 9.12): twice the query interval
+/// plus the response interval.
 const FIRST_VERSION: Duration = Duration::from_secs(2 * 125 + 10);
-/// More senders than these are not kept apart: all of the group's are meant.
+/// Largest number of queried sources per group. A query for more is answered for the whole group.
 const SOURCES_MAX: usize = 64;
 
-/// A change that is being told.
+/// A change that is being reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     listens: bool,

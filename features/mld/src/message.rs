@@ -22,7 +22,7 @@ pub struct Question {
     pub group: Option<Ipv6Addr>,
     /// The queried sources of the group; none stands for all.
     pub sources: Vec<Ipv6Addr>,
-    /// How long answers may wait.
+    /// Longest delay of reports.
     pub within: Duration,
     /// Whether it is of MLDv1, whose routers do not understand MLDv2 reports (RFC 3810, 8.2.1).
     pub is_first_version: bool,
@@ -46,7 +46,7 @@ impl Question {
     }
 }
 
-/// How long answers may wait (RFC 3810, 5.1.3): from 32,768 on a floating-point number of milliseconds.
+/// Longest delay of reports (RFC 3810, 5.1.3): from 32,768 on, the code is a floating-point number of milliseconds.
 fn delay(code: u16) -> Duration {
     let (exponent, mantissa) = (code >> 12 & 7, code & 0xfff);
     let ms = if code < 0x8000 { u32::from(code) } else { u32::from(mantissa | 0x1000) << (exponent + 3) };

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use crate::config::{Clamped, Mss, MssClamp, Side};
 
 quiver_control::choice! {
-    /// What the command is told of a family.
+    /// Clamping of a family, as the command sets it.
     enum Wanted {
-        /// Clamp both what is received and what is sent.
+        /// Clamp received and transmitted packets.
         Enable = "enable",
-        /// Clamp nothing.
+        /// Clamp no packets.
         Disable = "disable",
-        /// Clamp what is received.
+        /// Clamp received packets.
         Rx = "rx",
-        /// Clamp what is sent.
+        /// Clamp transmitted packets.
         Tx = "tx",
     } as "mss-clamping", "enable, disable, rx or tx";
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use quiver_control::Control;
-use quiver_engine::stats::Segment;
+use quiver_engine::stats::{Description, Segment};
 use quiver_engine::{Counter, Counters, INTERFACES_MAX, Row};
 use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, watch};
 
@@ -16,8 +16,14 @@ struct Direction([Counters<Counter>; 3]);
 
 impl Direction {
     fn new(segment: &Segment, protocol: &str, name: &str) -> Direction {
-        let of = |sort| Counters::shown(segment, &format!("/net/{protocol}/{name}/{sort}"), INTERFACES_MAX);
-        Direction(["requests", "replies", "gratuitous"].map(of))
+        let which = if name == "rx" { "received" } else { "sent" };
+        let of = |(sort, messages)| {
+            let entry = format!("/net/{protocol}/{name}/{sort}");
+            segment.describe(&entry, Description::by_interface(format!("{messages} of {protocol} {which}.")));
+            Counters::shown(segment, &entry, INTERFACES_MAX)
+        };
+        let sorts = [("requests", "Requests"), ("replies", "Replies"), ("gratuitous", "Unsolicited announcements")];
+        Direction(sorts.map(of))
     }
     fn row(&self, worker: usize) -> Counted {
         Counted([&self.0[0], &self.0[1], &self.0[2]].map(|counters| counters.row(worker)))

@@ -1,5 +1,5 @@
-//! How the neighbours behind one interface are found and kept, where that differs from what holds of all; and what routers on its
-//! link say about it (RFC 4861, 6.3.4).
+//! Neighbor settings of one interface that override the global ones, and the values that routers on its link advertise
+//! (RFC 4861, 6.3.4).
 
 use std::marker::PhantomData;
 use std::time::Duration;

@@ -20,9 +20,9 @@ use crate::resolve::{Outcome, Resolve, Want, Wanted};
 use crate::state::State;
 use crate::table::{INTERVAL, Neighbor, Neighbors};
 
-/// How long a flood of messages is left alone after a part of it, so that others get their turn.
+/// Pause between parts of a flood of messages, so that other tasks get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
-/// Neighbours that something is done about in one go.
+/// Largest number of neighbors processed in one go.
 const AT_ONCE: usize = 100;
 /// Interval in which a claim of our address by another host is answered and reported: DEFEND_INTERVAL of RFC 5227, 1.1.
 const DEFEND: Duration = Duration::from_secs(10);

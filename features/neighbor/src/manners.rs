@@ -5,21 +5,21 @@ use std::time::Duration;
 use quiver_control::ObjectError;
 
 quiver_control::choice! {
-    /// What becomes of packets for neighbours whose MAC addresses are not known.
+    /// Action for packets to neighbors whose MAC addresses are not known.
     pub enum Unresolved {
-        /// They wait, and control asks until it is answered, or gives up.
+        /// Packets are queued while control sends requests.
         Queue = "queue",
-        /// They vanish; each has the neighbour asked for, once in a millisecond at most.
+        /// Packets are dropped; each triggers a request, at most one per millisecond.
         Drop = "drop",
     } as "unresolved", "queue or drop";
 }
 
 quiver_control::choice! {
-    /// What becomes of questions about our addresses by those who do not belong on the link.
+    /// Action for requests for our addresses from hosts outside of the link's subnets.
     pub enum Strangers {
-        /// They are answered: networks whose addresses are /32 or /128 work so.
+        /// Requests are answered: networks with /32 or /128 addresses depend on it.
         Answer = "answer",
-        /// They are not, and neither are those who name, by ARP, another MAC address than the one that their frame came from.
+        /// Requests are ignored, and so are ARP requests whose sender MAC address is not the frame's source.
         Ignore = "ignore",
     } as "strangers", "answer or ignore";
 }

@@ -1,4 +1,4 @@
-//! How much of something may happen in a while.
+//! Limit on the rate of events.
 
 use std::time::Duration;
 

@@ -79,7 +79,7 @@ struct Queue {
     told: u64,
 }
 
-/// How many packets wait, by the interface that they are to leave by.
+/// Number of queued packets, by egress interface.
 struct Waiting {
     most: usize,
     all: usize,

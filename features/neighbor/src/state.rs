@@ -1,22 +1,22 @@
-//! How sure we are of a neighbour.
+//! Reachability state of a neighbor.
 
 use std::time::Duration;
 
 use crate::manners::Manners;
 
-/// How long neighbours are let be that are kept: for ever, but in the order in which they were heard.
+/// Timeout of neighbors that are kept: never, but in the order in which they were heard.
 pub(crate) const NEVER: Duration = Duration::from_nanos(1 << 62);
 
-/// How sure we are of a neighbour.
+/// Reachability state of a neighbor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Packets wait for it; it was asked so many times.
+    /// Packets wait for it; holds the number of requests sent.
     Incomplete(u32),
-    /// It was heard, or answered, not long ago.
+    /// It sent a packet or replied not long ago.
     Reachable,
-    /// It was not heard for long; it was asked so many times.
+    /// It was not heard for a long time; holds the number of requests sent.
     Probing(u32),
-    /// It was configured, and is never forgotten.
+    /// It was configured, and never expires.
     Static,
 }
 

@@ -34,9 +34,9 @@ const REQUESTS_PER_SECOND: u32 = 1000;
 pub struct Neighbor {
     /// Its address, once known.
     pub mac: Option<MacAddress>,
-    /// How sure we are.
+    /// Reachability state.
     pub state: State,
-    /// When it was heard last, or asked.
+    /// Time when it was last heard or probed.
     pub since: Time,
     /// Its adjacency, held as long as the neighbour is known.
     hop: u32,
@@ -135,7 +135,7 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn manners_at(&self, id: InterfaceId) -> Manners {
         self.links.get(&id).map_or(self.manners, |link| link.own.over(self.manners))
     }
-    /// How many are known behind an interface.
+    /// Number of known neighbors on an interface.
     fn count_at(&self, id: InterfaceId) -> usize {
         self.links.get(&id).map_or(0, |link| link.known)
     }

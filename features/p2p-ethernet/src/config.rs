@@ -43,7 +43,7 @@ impl Stations {
         let published = Publisher::new(domain, Known::default());
         Stations { all: HashMap::new(), counts: HashMap::new(), published }
     }
-    /// What workers read.
+    /// The stations that workers read.
     pub fn snapshot(&self) -> Snapshot<Known> {
         self.published.snapshot()
     }
@@ -80,7 +80,7 @@ impl Stations {
     }
 }
 
-/// What holds of a part whatever else is configured.
+/// Checks a part on its own, regardless of other objects.
 pub(crate) fn check(part: &P2pEthernet) -> Result<(), ObjectError> {
     match part.name.number {
         0 => Err(ObjectError::field("name", "0 is the whole interface").remedy("choose another number")),

@@ -10,15 +10,15 @@ use quiver_plugin::{Answered, Event, Message, MessageField, MessageHost};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// How they reach clients.
+/// Functions that bring them to clients.
 pub(crate) const HOST: MessageHost = MessageHost { check, add: add_all, tell };
 
 /// Types of VPP's language itself.
 const BASE: [&str; 11] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f64", "bool", "string"];
-/// What a client sees of a name with its checksum behind it, and a zero.
+/// Longest name of a message: clients have 64 bytes for the name, its checksum and a zero.
 const NAME_MAX: usize = 64 - 10;
 
-/// Who is told the events of plugins, by their names.
+/// Subscribers of plugins' events, by the event's name.
 #[derive(Default)]
 pub(crate) struct Told(HashMap<String, Rc<Subscribers<Raw>>>);
 

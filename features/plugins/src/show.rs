@@ -25,7 +25,7 @@ fn at_home(control: &Control) -> Vec<(&'static str, &'static str)> {
     AT_HOME.iter().copied().filter(|(plugin, _)| quiver_compat::awaiting::is_complete(&api, file(plugin))).collect()
 }
 
-/// What became of a plugin's node.
+/// State of a plugin's node.
 fn state(failed: Option<&String>) -> String {
     failed.map_or("loaded".to_owned(), |what| format!("disabled: {what}"))
 }

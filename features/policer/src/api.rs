@@ -50,29 +50,29 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// What rates count.
+/// Unit of rates.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "sse2_qos_rate_type")]
 #[repr(u8)]
 enum RateType {
-    /// Thousand bits in a second; bursts are bytes.
+    /// Kilobits per second; bursts are in bytes.
     #[default]
     #[value("SSE2_QOS_RATE_API_KBPS")]
     Kbps = 0,
-    /// Packets in a second; bursts are milliseconds.
+    /// Packets per second; bursts are in milliseconds.
     #[value("SSE2_QOS_RATE_API_PPS")]
     Pps = 1,
-    /// Nothing.
+    /// Invalid.
     #[value("SSE2_QOS_RATE_API_INVALID")]
     Invalid = 2,
 }
 
-/// How rates are rounded; here they need not be.
+/// Rounding of rates, which has no effect here.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "sse2_qos_round_type")]
 #[repr(u8)]
 enum RoundType {
-    /// To the next.
+    /// To the nearest value.
     #[default]
     #[value("SSE2_QOS_ROUND_API_TO_CLOSEST")]
     ToClosest = 0,
@@ -82,12 +82,12 @@ enum RoundType {
     /// Down.
     #[value("SSE2_QOS_ROUND_API_TO_DOWN")]
     ToDown = 2,
-    /// Not at all.
+    /// Invalid.
     #[value("SSE2_QOS_ROUND_API_INVALID")]
     Invalid = 3,
 }
 
-/// How packets are told apart.
+/// Metering scheme.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "sse2_qos_policer_type")]
 #[repr(u8)]
@@ -113,19 +113,19 @@ enum PolicerType {
     Max = 5,
 }
 
-/// What becomes of packets.
+/// Action for packets of a color.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "sse2_qos_action_type")]
 #[repr(u8)]
 enum ActionType {
-    /// They are dropped.
+    /// Packets are dropped.
     #[default]
     #[value("SSE2_QOS_ACTION_API_DROP")]
     Drop = 0,
-    /// They go on.
+    /// Packets are forwarded.
     #[value("SSE2_QOS_ACTION_API_TRANSMIT")]
     Transmit = 1,
-    /// They go on with another DSCP.
+    /// Packets are forwarded with another DSCP.
     #[value("SSE2_QOS_ACTION_API_MARK_AND_TRANSMIT")]
     MarkAndTransmit = 2,
 }

@@ -14,10 +14,10 @@ pub fn ticks(nanoseconds: u64) -> u64 {
     nanoseconds.saturating_mul(TICKS)
 }
 
-/// How long tokens take to come, and how many there are at most.
+/// Rate and size of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Tokens in a second; without any a bucket that was emptied stays so.
+    /// Tokens per second; with 0 an emptied bucket stays empty.
     pub tokens_per_second: u64,
     /// Tokens of a full bucket.
     pub burst: u64,

@@ -6,37 +6,37 @@ use quiver_control::object::Scalar;
 use quiver_control::{Object, ObjectError};
 
 quiver_control::choice! {
-    /// How a policer tells packets apart.
+    /// Metering scheme of a policer.
     pub enum Scheme {
-        /// Within the rate, or not.
+        /// Two colors: within the rate, or above it.
         OneRateTwoColor = "1r2c",
-        /// Within the rate, within the excess burst, or not (RFC 2697).
+        /// Three colors: within the committed burst, within the excess burst, or above (RFC 2697).
         OneRateThreeColor = "1r3c",
-        /// Within the committed rate, within the peak rate, or not (RFC 2698).
+        /// Three colors: within the committed rate, within the peak rate, or above (RFC 2698).
         TwoRate2698 = "2r3c-2698",
-        /// Within the committed rate, within the excess rate, or not (RFC 4115).
+        /// Three colors: within the committed rate, within the excess rate, or above (RFC 4115).
         TwoRate4115 = "2r3c-4115",
     } as "policer-scheme", "1r2c, 1r3c, 2r3c-2698 or 2r3c-4115";
 }
 
 quiver_control::choice! {
-    /// What rates count.
+    /// Unit of rates.
     pub enum RateUnit {
-        /// Thousand bits in a second; bursts are bytes.
+        /// Kilobits per second; bursts are in bytes.
         Kbps = "kbps",
-        /// Packets in a second; bursts are milliseconds.
+        /// Packets per second; bursts are in milliseconds.
         Pps = "pps",
     } as "rate-unit", "kbps or pps";
 }
 
-/// What becomes of a packet.
+/// Action for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// It goes on.
+    /// The packet is forwarded.
     Transmit,
-    /// It goes on with this DSCP.
+    /// The packet is forwarded with this DSCP.
     Mark(u8),
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn register<F: Punted>(control: &Control) {
     decides(control, F::REDIRECT, redirect::<F>);
 }
 
-/// What takes packets of this protocol and port, or those that nobody takes.
+/// The object that takes packets of this protocol and port, or packets that no node takes.
 fn punt<F: Punted>(control: &Control, record: &Record) -> Option<String> {
     let found = taker::<F>(control.room::<Punts<F>>().current(), &record.bytes);
     Some(match (found, reason_of::<F>(Fault(record.hop))) {
@@ -33,7 +33,7 @@ fn punt<F: Punted>(control: &Control, record: &Record) -> Option<String> {
     })
 }
 
-/// What takes packets for a reason.
+/// The object that takes packets for a reason.
 fn named<F: Punted>(control: &Control, reason: Reason) -> String {
     let is_taken = control.room::<Punts<F>>().current().reasons.contains_key(&reason);
     if is_taken { format!("punt-reasons {reason}") } else { format!("no {}", F::PUNTS) }

@@ -1,4 +1,4 @@
-//! Whom packets for programs are given to, and what became of them.
+//! Delivery of packets to programs, and its counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,19 +9,19 @@ use quiver_control::{Control, ObjectError};
 use crate::family::Punted;
 use crate::reason::Reason;
 
-/// By what a program has a packet.
+/// Key by which a program receives a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     /// Its protocol and port; see [`Punt`](crate::Punt).
     Port {
         /// Its family.
         ip6: bool,
-        /// See there.
+        /// The protocol.
         protocol: u8,
-        /// See there.
+        /// The port.
         port: u16,
     },
-    /// The reason why nobody else takes it.
+    /// The reason why no node takes it.
     Reason(Reason),
 }
 
@@ -40,14 +40,14 @@ pub trait Sockets {
     fn send(&self, path: &str, datagram: &[u8]) -> io::Result<()>;
 }
 
-/// What became of packets for a program.
+/// Counters of packets to a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     pub sent: u64,
     pub lost: u64,
 }
 
-/// How packets are sent, and what became of them.
+/// Sockets and counters of the delivery to programs.
 #[derive(Default)]
 pub(crate) struct Delivery {
     pub sockets: Option<Rc<dyn Sockets>>,
@@ -62,7 +62,7 @@ impl Delivery {
     }
 }
 
-/// Says where the daemon's own socket is, whose datagrams [`crate::accept`] is given.
+/// Sets the path of the daemon's own socket, whose datagrams go to [`crate::accept`].
 pub fn served_at(control: &Control, path: &str) {
     control.room_mut::<Delivery>().server = Some(path.into());
 }
@@ -72,7 +72,7 @@ pub(crate) fn server(control: &Control) -> String {
     control.room::<Delivery>().server.clone().unwrap_or_default()
 }
 
-/// What holds of the path of a program's socket: it is not the daemon's, which would have what it sends.
+/// Checks the path of a program's socket: it must not be the daemon's own, which would receive its own packets.
 pub(crate) fn is_programs(control: &Control, socket: Option<&str>) -> Result<(), ObjectError> {
     match (socket, &control.room::<Delivery>().server) {
         (Some(path), Some(server)) if path == server => {
@@ -88,7 +88,7 @@ pub fn send_by(control: &Control, sockets: Rc<dyn Sockets>) {
     control.room_mut::<Delivery>().sockets = Some(sockets);
 }
 
-/// What holds of the path of a socket.
+/// Checks the path of a socket.
 pub(crate) fn check_socket(socket: Option<&str>) -> Result<(), ObjectError> {
     match socket {
         Some(path) if path.is_empty() || path.len() >= PATH_MAX || path.contains('\0') => {

@@ -1,4 +1,4 @@
-//! What differs between IPv4 and IPv6.
+//! Differences between IPv4 and IPv6.
 
 use quiver_icmp::family::Icmp;
 use quiver_ip::Family;

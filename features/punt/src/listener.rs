@@ -44,7 +44,8 @@ impl<F: Punted> Listener<F> {
     }
 }
 
-/// Why nobody took a packet that `ip4-local` or `ip6-local` let go, unless it is malformed or has parts that must be understood.
+/// Reason why no node took a packet from `ip4-local` or `ip6-local`. None if the packet is malformed or has parts that
+/// must be understood.
 pub(crate) fn reason_of<F: Punted>(fault: Fault) -> Option<Reason> {
     match fault.kind() {
         FaultKind::Port => Some(F::UNKNOWN_PORT),
@@ -53,7 +54,7 @@ pub(crate) fn reason_of<F: Punted>(fault: Fault) -> Option<Reason> {
     }
 }
 
-/// Who takes a packet, and by which protocol and port they are registered.
+/// The taker of a packet, and the protocol and port of its registration.
 pub(crate) fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (u8, u16))> {
     let payload = F::payload(packet)?;
     let port = match payload.protocol {

@@ -87,7 +87,7 @@ pub(crate) fn set<F: Punted>(control: &Control, policer: Option<PolicerName>) ->
     }
 }
 
-/// What holds of it by itself.
+/// Checks the object on its own, regardless of other objects.
 pub(crate) fn check<F: Punted>(wanted: &PuntPolicer<F>) -> Result<(), ObjectError> {
     match wanted.name == PuntPolicer::<F>::NAME {
         true => Ok(()),

@@ -2,7 +2,7 @@
 //! order as VPP's clients have them: the number of an interface, and what is to be done: 0 sends it by that interface as the frame
 //! that it is, whether it has a sub-interface's tags already or not, 1 and 2 look it up as a packet of IPv4 or IPv6 of ours, as what that interface receives is looked up.
 //!
-//! What a program says is checked as if a stranger said it: datagrams that say what cannot be vanish by name.
+//! Datagrams of programs are not trusted: those with invalid content are dropped with a named reason.
 
 use quiver_control::Control;
 use quiver_engine::trace::Record;
@@ -143,7 +143,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-/// What a trace says of a datagram.
+/// Text of a datagram in traces.
 fn describe(record: &Record) -> String {
     match wanted(&record.bytes, record.length as usize) {
         Ok((next, interface)) => format!("interface {interface}, to {}", Next::ARCS[next as usize].name),

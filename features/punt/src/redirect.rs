@@ -16,16 +16,16 @@ use quiver_ip::{Ip, RoutePath};
 
 use crate::family::Punted;
 
-/// Whose packets are meant: those that one interface received, or all others.
+/// Interfaces whose packets a redirect applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Receiver {
-    /// Those of all interfaces that are not named.
+    /// All interfaces without a redirect of their own.
     All,
-    /// Those of this one.
+    /// One interface.
     Interface(InterfaceName),
 }
 
-/// What stands for all interfaces.
+/// Keyword for all interfaces.
 pub(crate) const ALL: &str = "all";
 
 impl Receiver {
@@ -90,7 +90,7 @@ impl<F: Punted> Redirects<F> {
     pub fn new(domain: &Domain) -> Redirects<F> {
         Redirects { held: BTreeMap::new(), groups: Publisher::new(domain, Paged::default()), family: PhantomData }
     }
-    /// What workers read: groups by interface, where there is a redirect.
+    /// Groups by interface that workers read, where there is a redirect.
     pub fn groups(&self) -> Snapshot<Paged<Option<u32>>> {
         self.groups.snapshot()
     }
@@ -116,7 +116,7 @@ impl<F: Punted> Redirects<F> {
     }
 }
 
-/// What holds of a redirect whatever else is configured.
+/// Checks a redirect on its own, regardless of other objects.
 pub(crate) fn check<F: Punted>(redirect: &PuntRedirect<F>) -> Result<(), ObjectError> {
     match redirect.paths.len() {
         0 => Ok(()),

@@ -68,8 +68,8 @@ fn path_of<F: Punted>(control: &Control, key: (u8, u16)) -> Option<String> {
     control.objects().get::<Punt<F>>(&key)?.socket.clone()
 }
 
-/// What a program receives: the number of the interface and an action, 0 for "a frame as it was received", in the machine's
-/// order, as VPP's clients have them; the frame behind them, with the tags that it came with.
+/// Builds the datagram for a program: the number of the interface, the action 0 for "a frame as it was received", and
+/// the frame with its original tags. Both numbers are in the machine's byte order, as VPP's clients expect.
 fn datagram(control: &Control, packet: &Held) -> Vec<u8> {
     let mut frame = packet.bytes.clone();
     put_tags(control, InterfaceId(packet.rx), &mut frame);

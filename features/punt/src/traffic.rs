@@ -1,4 +1,4 @@
-//! What is punted: protocols and ports, and what nobody takes.
+//! Punted packets: those of protocols and ports, and those that no node takes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ pub struct Punt<F: Punted> {
     pub family: PhantomData<F>,
 }
 
-/// Who takes packets.
+/// Receiver of punted packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taker {
     /// The feature arc of punted packets.
@@ -39,7 +39,7 @@ pub enum Taker {
 }
 
 impl Taker {
-    /// Who takes what is configured with or without the path of a socket.
+    /// The receiver for an object with or without the path of a socket.
     pub(crate) fn of(socket: Option<&str>) -> Taker {
         if socket.is_some() { Taker::Socket } else { Taker::Arc }
     }
@@ -48,7 +48,7 @@ impl Taker {
 /// A protocol and a port; see [`Punt`].
 pub type Key = (u8, u16);
 
-/// Who takes packets by protocol and port. A change costs a page, however many there are.
+/// Receivers by protocol and port. A change copies one page, regardless of their number.
 #[derive(Clone, Debug, Default)]
 pub struct Configured {
     /// By protocol, by port of UDP, by port of TCP.
@@ -57,12 +57,12 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Who takes packets of a protocol and port.
+    /// The receiver of packets of a protocol and port.
     pub fn get(&self, key: Key) -> Option<Taker> {
         let (of, row) = place(key)?;
         *self.takers[of].get(row)?
     }
-    /// Sets who does.
+    /// Sets the receiver.
     pub(crate) fn set(&mut self, key: Key, taker: Option<Taker>) {
         let Some((of, row)) = place(key) else { return };
         let before = std::mem::replace(self.takers[of].get_mut(row), taker);
@@ -85,28 +85,28 @@ fn place((protocol, port): Key) -> Option<(usize, usize)> {
     }
 }
 
-/// What is taken.
+/// All punted packets and their receivers.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     /// By protocol and port.
     pub configured: Configured,
-    /// By the reason why nobody takes it otherwise.
+    /// By the reason why no node takes the packets.
     pub reasons: BTreeMap<Reason, Taker>,
-    /// Whether packets of all protocols are punted that nobody speaks.
+    /// Whether packets of all unknown protocols are punted.
     pub unspoken: bool,
 }
 
 quiver_control::choice! {
-    /// What becomes of packets for us of protocols that nobody speaks.
+    /// Action for local packets of unknown protocols.
     pub enum Unspoken {
-        /// Their senders are told (RFC 1122, 3.2.2.1; RFC 8200, 4).
+        /// An ICMP error is sent (RFC 1122, 3.2.2.1; RFC 8200, 4).
         Tell = "tell",
-        /// They are punted, so that senders are told nothing.
+        /// Packets are punted, and no ICMP error is sent.
         Punt = "punt",
     } as "unspoken", "tell or punt";
 }
 
-/// Sets what becomes of packets for us of protocols that nobody speaks, for both families.
+/// Sets the action for local packets of unknown protocols, for both families.
 pub fn set_unspoken(control: &Control, unspoken: Unspoken) {
     let punted = unspoken == Unspoken::Punt;
     let set = |taken: &Taken| Taken { unspoken: punted, ..taken.clone() };
@@ -141,7 +141,7 @@ impl Order {
     }
 }
 
-/// What is taken, for workers.
+/// Publisher of the punted packets and their receivers.
 pub(crate) struct Punts<F: Punted> {
     taken: Publisher<Taken>,
     order: Order,
@@ -169,7 +169,7 @@ impl<F: Punted> Punts<F> {
     }
 }
 
-/// What holds of a punt whatever else is configured.
+/// Checks a punt on its own, regardless of other objects.
 pub(crate) fn check<F: Punted>(punt: &Punt<F>) -> Result<(), ObjectError> {
     let protocol = IpProtocol(punt.protocol);
     if punt.port != 0 && protocol != IpProtocol::UDP && protocol != IpProtocol::TCP {
@@ -201,7 +201,7 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
     Ok(())
 }
 
-/// What holds of a reason whatever else is configured.
+/// Checks a punted reason on its own, regardless of other objects.
 pub(crate) fn check_reason(punt: &PuntReason) -> Result<(), ObjectError> {
     check_socket(punt.socket.as_deref())
 }

@@ -3,9 +3,9 @@
 /// A worker's clock that goes ahead when control's does (`set clock adjust`).
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// What control's clock said, until it was looked at.
+    /// Time by control's clock, until it was read.
     said: Option<u64>,
-    /// How far the worker's clock was behind it when it was heard first.
+    /// Lead of control's clock over the worker's when it was first heard.
     behind: Option<u64>,
     by: u64,
 }
@@ -14,7 +14,7 @@ impl Ahead {
     pub fn say(&mut self, now: u64) {
         self.said = Some(now);
     }
-    /// Whether control's clock was heard since this was asked last; by the worker's it is `now`.
+    /// Whether control's clock was heard since the last call; `now` is the worker's clock.
     pub fn hears(&mut self, now: u64) -> bool {
         let Some(said) = self.said.take() else { return false };
         // Both begin anywhere; the difference says how far one has gone ahead.

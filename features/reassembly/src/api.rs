@@ -29,16 +29,16 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// What is done with fragments.
+/// Kind of reassembly.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "ip_reass_type")]
 #[repr(u32)]
 enum IpReassType {
-    /// They are put together.
+    /// Full: the packet is reassembled.
     #[default]
     #[value("IP_REASS_TYPE_FULL")]
     Full = 0,
-    /// Their ports are known.
+    /// Shallow: fragments are forwarded with the ports of the first.
     #[value("IP_REASS_TYPE_SHALLOW_VIRTUAL")]
     ShallowVirtual = 1,
 }

@@ -12,16 +12,16 @@ pub enum Refused {
     TooMany,
 }
 
-/// What is there of a packet.
+/// A packet in reassembly.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    /// The parts' bytes, in the order in which they came.
+    /// Bytes of the fragments, in order of arrival.
     bytes: Vec<u8>,
-    /// Where the parts lie, by their places in the payload.
+    /// Positions of the fragments, by their offset in the payload.
     pieces: Vec<Piece>,
-    /// Bytes of the whole payload, once the last part has come.
+    /// Bytes of the whole payload, once the last fragment has arrived.
     total: Option<usize>,
-    /// Why the packet is given up, if it is: what comes still is dropped for the same reason.
+    /// Reason why reassembly was given up, if it was. Later fragments are dropped for the same reason.
     given_up: Option<Refused>,
 }
 

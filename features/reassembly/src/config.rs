@@ -11,11 +11,11 @@ use crate::counted::Counted;
 use crate::family::Reassembled;
 
 quiver_control::choice! {
-    /// What is done with fragments.
+    /// Kind of reassembly.
     pub enum Kinds {
-        /// They are put together.
+        /// Packets are reassembled.
         Full = "full",
-        /// They go on as they are, with a note of the ports that the first of them says.
+        /// Fragments are forwarded unchanged, with the ports of the first one as metadata.
         Shallow = "shallow",
     } as "reassembly-kind", "full or shallow";
 }
@@ -65,27 +65,27 @@ pub struct ReassemblySettings<F: Reassembled> {
     pub family: PhantomData<F>,
 }
 
-/// What holds, as workers read it.
+/// Settings that workers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long is waited.
+    /// Timeout of a packet.
     pub patience: Duration,
-    /// Packets at most.
+    /// Largest number of packets in reassembly.
     pub packets: usize,
-    /// Parts at most.
+    /// Largest number of fragments of a packet.
     pub fragments: usize,
-    /// How often control has workers look.
+    /// Interval between checks for expired packets.
     pub walk: Duration,
-    /// Whether packets for us are put together.
+    /// Whether packets to local addresses are reassembled.
     pub local: bool,
-    /// Whether parts wait for the last one, too.
+    /// Whether fragments also wait for the last one.
     pub extended: bool,
-    /// Whether workers hand parts over to each other.
+    /// Whether workers hand fragments over to each other.
     pub connected: bool,
 }
 
 impl Settings {
-    /// What settings come to.
+    /// The settings of an object, with defaults.
     pub fn of<F: Reassembled>(settings: &ReassemblySettings<F>) -> Settings {
         let patience = match settings.kind {
             Kinds::Full => 60_000,
@@ -111,9 +111,9 @@ impl Settings {
 pub struct Reassemblies<F: Reassembled> {
     settings: [Publisher<Settings>; 2],
     changed: Signal,
-    /// Packets that are not whole: of all that interfaces receive, and for us.
+    /// Packets in reassembly: on the arc of all received packets, and local ones.
     pub received: Counted,
-    /// See there.
+    /// Packets in reassembly that are local.
     pub local: Counted,
     /// Packets that shallow reassembly remembers.
     pub shallow: Counted,
@@ -127,7 +127,7 @@ impl<F: Reassembled> Reassemblies<F> {
         let (received, local, shallow) = (counted(), counted(), counted());
         Reassemblies { settings, changed: Signal::new(), received, local, shallow, family: PhantomData }
     }
-    /// What holds.
+    /// The current settings of a kind.
     pub fn settings(&self, kind: Kinds) -> Settings {
         *self.settings[kind as usize].current()
     }

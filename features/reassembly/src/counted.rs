@@ -1,24 +1,24 @@
-//! How many packets wait at a node, for who asks.
+//! Number of packets that wait at a node, for commands and statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many packets wait at a node, in all workers.
+/// Number of packets that wait at a node, in all workers.
 #[derive(Clone, Debug, Default)]
 pub struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
-    /// So many.
+    /// The number.
     pub fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
-    /// For a worker's node.
+    /// A gauge for a worker's node.
     pub fn gauge(&self) -> Gauge {
         Gauge { all: self.0.clone(), own: 0 }
     }
 }
 
-/// How many wait at a worker's node.
+/// Number of packets that wait at a worker's node.
 #[derive(Debug)]
 pub struct Gauge {
     all: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! What an object of kind `reassemblies` enables at its interface, and what decides at the nodes.
+//! Nodes that an object of kind `reassemblies` enables at its interface, and their deciding objects.
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::trace::Record;
@@ -58,7 +58,7 @@ impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
 /// Why a fragment is handed to another worker.
 const ELSEWHERE: &str = "the other parts of the packet, which come together there";
 
-/// What decides where full reassembly sends a fragment.
+/// The deciding object of a fragment in full reassembly.
 pub(crate) fn full_decides<F: Reassembled>(record: &Record) -> Option<String> {
     let is = |next: node::Next| record.arc == Some(u16::from(next));
     match record.hop {

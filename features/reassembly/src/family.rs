@@ -1,4 +1,4 @@
-//! What differs between fragments of IPv4 and of IPv6.
+//! Differences between fragments of IPv4 and of IPv6.
 
 use quiver_ip::{Family, Fault};
 use quiver_wire::icmp6::parameter_problem;
@@ -11,27 +11,27 @@ const INCOMPLETE_CHAIN: u8 = 3;
 /// A fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// What the fragments of a packet have in common beside their addresses.
+    /// Identification, which all fragments of a packet share.
     pub identification: u32,
-    /// The same; 0 where it does not count.
+    /// Protocol, which all fragments share; 0 for IPv6, where it does not count.
     pub protocol: u8,
-    /// Its place in the payload.
+    /// Offset in the payload.
     pub offset: usize,
-    /// Whether more follow.
+    /// Whether more fragments follow.
     pub more: bool,
-    /// What is in front of the payload.
+    /// The bytes in front of the payload.
     pub front: &'a [u8],
-    /// Where it says what the payload is, or that this is a fragment.
+    /// Offset of the field with the payload's protocol, or with the fragment header's.
     pub pointer: usize,
-    /// The payload's bytes.
+    /// Bytes of the payload.
     pub bytes: &'a [u8],
-    /// What the fragments carry, as this one says: of IPv6 an extension header in front of it, perhaps.
+    /// Protocol of the payload, as this fragment says; for IPv6 it may be an extension header.
     pub payload: IpProtocol,
-    /// Where the packet says how long it is, and at which place it lies.
+    /// Offsets of the packet's length field and of its fragment offset.
     pub pointers: (usize, usize),
 }
 
-/// A family whose packets are put together.
+/// A family whose packets are reassembled.
 pub trait Reassembled: Family {
     /// The node that puts together what interfaces receive, and that of shallow reassembly.
     const FULL: &'static str;
@@ -41,12 +41,12 @@ pub trait Reassembled: Family {
     const KIND: &'static str;
     /// The kind of the settings.
     const SETTINGS: &'static str;
-    /// How many of the arcs of `ip4-reassembly` the family has.
+    /// Number of arcs of `ip4-reassembly` that the family has.
     const ARCS: usize;
-    /// Whether senders of packets that are not for us are told, too, that not all parts have come.
+    /// Whether a timeout is reported to senders of forwarded packets, too.
     const TELLS_FOR_OTHERS: bool;
 
-    /// The fragment that a packet is. None if it is none.
+    /// The fragment in a packet. None if the packet is no fragment.
     fn part(packet: &[u8]) -> Option<Part<'_>>;
     /// Bytes in front of a fragment's payload that the length in the whole packet's header does not count.
     const UNCOUNTED: usize;

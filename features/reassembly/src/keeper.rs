@@ -11,15 +11,15 @@ use crate::counted::Gauge;
 use crate::family::{Part, Reassembled};
 use crate::owner::{Key, key, owner};
 
-/// What a worker keeps of packets of which parts have come.
+/// A worker's state of packets whose fragments are arriving.
 pub(crate) trait Parts: Send + 'static {
-    /// The packets'.
+    /// Their family.
     type Family: Reassembled;
-    /// Where this node's arcs lead.
+    /// Arcs of the node.
     type Next: Into<u16>;
-    /// The arc back to this node, at another worker; and that of what has no room on the way there.
+    /// Arc back to this node on another worker, and drop arc for fragments that do not fit into that worker's queue.
     const HANDED: (Self::Next, Self::Next);
-    /// Where the packet of a row goes; None if it is kept, or another worker has it now.
+    /// Handles the packet of a row and returns its arc; None if it is kept, or handed to another worker.
     fn follow(
         &mut self,
         desk: &Desk<'_, Self::Family>,
@@ -27,18 +27,18 @@ pub(crate) trait Parts: Send + 'static {
         frame: &mut Frame,
         i: usize,
     ) -> Option<Self::Next>;
-    /// In a rehearsal, takes over what a worker has of the packets that are worked on, as far as that is needed; how many more
+    /// In a rehearsal, takes over the needed state of a worker for the frame's packets; returns the number of further
     /// packets it has.
     fn recall(&mut self, _: &Desk<'_, Self::Family>, _: &mut Context, _: &Frame) -> usize {
         0
     }
-    /// Ends what has waited for too long.
+    /// Ends reassembly of expired packets.
     fn give_up(&mut self, cx: &mut Context, time: &Time);
-    /// Packets of which it has something.
+    /// Number of packets in the state.
     fn len(&self) -> usize;
 }
 
-/// The time, and how long is waited.
+/// The time, and the timeout.
 pub(crate) struct Time {
     /// In nanoseconds.
     pub now: u64,
@@ -46,13 +46,13 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// Whether what was so at a time has been so for too long.
+    /// Whether the timeout has passed since a time.
     pub fn is_over(&self, since: u64) -> bool {
         self.now.saturating_sub(since) >= self.patience
     }
 }
 
-/// What the parts of a frame are looked at with.
+/// Context for handling the fragments of a frame.
 pub(crate) struct Desk<'a, F: Reassembled> {
     ingress: &'a Ingress<F>,
     workers: usize,
@@ -113,14 +113,15 @@ impl<P: Parts> Keeper<P> {
     ) -> Keeper<P> {
         Keeper { ingress, settings, workers, waits, count, ahead: Ahead::default(), parts }
     }
-    /// What a worker keeps, and the time there when its engine's clock says `now`.
+    /// A worker's state, and the time there when its engine's clock says `now`.
     pub(crate) fn look(&self, now: u64, settings: &Settings) -> (&P, Time) {
         (&self.parts, self.time(now, settings))
     }
     fn time(&self, now: u64, settings: &Settings) -> Time {
         Time { now: self.ahead.now(now), patience: settings.patience.as_nanos() as u64 }
     }
-    /// Ends the wait of what has waited for too long, in this turn; control's clock says `now`. False if nothing waits any more.
+    /// Ends the wait of expired packets in this turn; control's clock says `now`. Returns false if no packet waits any
+    /// more.
     pub(crate) fn end(&mut self, now: u64) -> bool {
         self.ahead.say(now);
         self.parts.len() > 0

@@ -80,7 +80,7 @@ impl Begun {
     }
 }
 
-/// What a fragment is, and the row in which it came.
+/// A fragment, and the row in which it arrived.
 struct Came<'a, F: Reassembled> {
     key: Key<F>,
     part: Part<'a>,
@@ -104,11 +104,11 @@ impl<F: Reassembled> Came<'_, F> {
     }
 }
 
-/// What a worker has of a packet, for a rehearsal.
+/// A worker's state of a packet, for a rehearsal.
 #[derive(Clone)]
 struct Recalled {
     begun: Option<Begun>,
-    /// Packets beside it, and the bytes of all.
+    /// Number of other packets, and the bytes of all.
     others: usize,
     bytes: usize,
 }
@@ -128,7 +128,7 @@ impl<P: Place> Reassembly<P> {
     pub fn new(too_many: Arc<Row<Counter>>) -> Reassembly<P> {
         Reassembly { begun: HashMap::new(), bytes: 0, fragment: vec![], too_many }
     }
-    /// What there is of a packet, and beside it, when another part of it comes: what has waited for too long is gone then.
+    /// State of a packet at the arrival of another fragment, and of the others beside it. Expired state is left out.
     fn recalled(&self, key: &Key<P::Family>, time: &Time) -> Recalled {
         let known = self.begun.get(key);
         let (others, bytes) = (self.begun.len() - usize::from(known.is_some()), self.bytes);
@@ -137,8 +137,8 @@ impl<P: Place> Reassembly<P> {
             known => Recalled { begun: known.cloned(), others, bytes },
         }
     }
-    /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
-    /// somebody else only the host that it is for speaks.
+    /// Ends the wait for a packet. Its sender gets an ICMP error if the first fragment has arrived (RFC 792; RFC 8200,
+    /// 4.5). For forwarded IPv4 only the destination reports a reassembly timeout.
     fn give_one_up(&mut self, cx: &mut Context, begun: &Begun) {
         self.bytes -= begun.bytes();
         if begun.assembly.is_given_up() {

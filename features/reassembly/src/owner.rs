@@ -7,7 +7,7 @@ use quiver_wire::{Header, IpFamily, IpHeader};
 
 use crate::family::{Part, Reassembled};
 
-/// What the parts of a packet have in common: the table of the interface that received them, and what they say.
+/// Key of a packet's fragments: the table of the receiving interface, and header fields that all fragments share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key<F: IpFamily> {
     table: u32,

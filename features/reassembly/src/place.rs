@@ -1,4 +1,4 @@
-//! Where in the graph packets are put together.
+//! Places in the graph where packets are reassembled.
 
 use std::marker::PhantomData;
 
@@ -8,13 +8,13 @@ use crate::family::Reassembled;
 
 /// A place.
 pub trait Place: Send + Sync + 'static {
-    /// What is put together there.
+    /// The family that is reassembled there.
     type Family: Reassembled;
     /// The node.
     const NODE: &'static str;
     /// Where whole packets go.
     const WHOLE: ArcSpec;
-    /// Whether the packets are for us: only then some fragment is all that comes here.
+    /// Whether the place is for local packets: only then all packets are fragments.
     const IS_LOCAL: bool;
 }
 

@@ -38,17 +38,17 @@ arcs! {
 
 /// A packet of which parts have come.
 struct Known {
-    /// What its first part says, once it has come.
+    /// Ports of its first fragment, once that has arrived.
     upper: Option<Upper>,
-    /// Bytes of the payload that the first part has; 0 until it has come.
+    /// Bytes of the payload in the first fragment; 0 until that has arrived.
     reach: usize,
-    /// Whether its last part has come.
+    /// Whether its last fragment has arrived.
     ended: bool,
-    /// Whether a part was dropped because too many waited.
+    /// Whether a fragment was dropped because too many waited.
     is_too_long: bool,
-    /// The parts that wait for them, each behind its place in the payload.
+    /// The waiting fragments, each with its offset in the payload.
     waiting: Vec<(usize, Packet)>,
-    /// When the last part came, in nanoseconds, and its place in the order of all.
+    /// Time in nanoseconds when a fragment last arrived, and the packet's place in the order of all.
     heard: u64,
     place: u64,
 }
@@ -69,29 +69,29 @@ pub struct Shallow<F: Reassembled> {
     too_many: Arc<Row<Counter>>,
 }
 
-/// What becomes of a part.
+/// Verdict on a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It goes on, with these ports.
+    /// It is forwarded with these ports.
     Goes(Upper),
-    /// It waits for another part.
+    /// It waits for another fragment.
     Waits,
-    /// There is no room for it to wait.
+    /// It cannot wait, for want of room.
     Leaves(Next),
 }
 
-/// What parts have said, as far as that decides.
+/// Content of fragments, as far as it decides.
 #[derive(Clone, Copy)]
 struct Said {
-    /// What the first one says, if it has come.
+    /// Ports of the first fragment, if it has arrived.
     upper: Option<Upper>,
-    /// Bytes of the payload that the first one has; 0 if it has not come.
+    /// Bytes of the payload in the first fragment; 0 if it has not arrived.
     reach: usize,
-    /// Whether the last one has come.
+    /// Whether the last fragment has arrived.
     ended: bool,
 }
 impl Said {
-    /// Together with what was known before.
+    /// Merges with the known state.
     fn with(self, known: &Known) -> Said {
         let upper = self.upper.or(known.upper);
         Said { upper, reach: self.reach.max(known.reach), ended: self.ended || known.ended }
@@ -108,7 +108,7 @@ impl<F: Reassembled> Shallow<F> {
     pub fn new(most: usize, upper: MetadataKey<Upper>, too_many: Arc<Row<Counter>>) -> Shallow<F> {
         Shallow { most, upper, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0, too_many }
     }
-    /// What becomes of a part of a packet, at a place in its payload.
+    /// Verdict on a fragment of a packet, by its offset in the payload.
     fn judge(&self, key: &Key<F>, (offset, said): (usize, Said), settings: &Settings, time: &Time) -> Verdict {
         if settings.packets == 0 {
             return Verdict::Leaves(Next::Full);
@@ -147,7 +147,7 @@ impl<F: Reassembled> Shallow<F> {
         self.waiting -= known.waiting.len();
         known.waiting.into_iter().for_each(|(_, packet)| cx.emit(reason, packet));
     }
-    /// What is known of a packet, of which another part has come.
+    /// State of a packet of which another fragment has arrived.
     fn hear(&mut self, cx: &mut Context, key: Key<F>, desk: &Desk<'_, F>) -> Option<&mut Known> {
         let most = desk.settings.packets;
         if most == 0 {

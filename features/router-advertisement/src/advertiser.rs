@@ -28,18 +28,18 @@ pub struct Advertiser {
     pub last_multicast: Option<Time>,
     /// When a solicitation was answered last, since something was configured.
     pub last_answer: Option<Time>,
-    /// Advertisements that were sent.
+    /// Advertisements sent.
     pub sent: u32,
-    /// Solicitations that were heard.
+    /// Solicitations received.
     pub solicited: u32,
-    /// Solicitations among them that came too soon after another one.
+    /// Solicitations dropped because they came too soon after another one.
     pub dropped: u32,
-    /// How many more are sent faster.
+    /// Number of initial advertisements still to send at the short interval.
     pub(crate) initial: u8,
 }
 
 impl Advertiser {
-    /// When all may be told, if not before `at`.
+    /// Earliest time of the next multicast advertisement that is not before `at`.
     pub(crate) fn allowed(&self, at: Time) -> Time {
         self.last_multicast.map_or(at, |last| at.max(last + APART))
     }
@@ -54,7 +54,7 @@ pub struct Advertisers {
     /// The node by which messages are sent.
     pub(crate) node: NodeId,
     advertising: Publisher<Vec<bool>>,
-    /// How many times were drawn.
+    /// Number of random times drawn.
     draws: u64,
 }
 

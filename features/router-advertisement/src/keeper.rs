@@ -17,7 +17,7 @@ use crate::input::{Heard, Message, Solicitation};
 use crate::link::{seed, speaker, transmit};
 use crate::{discovery, message};
 
-/// How long an answer to all waits at most, so that it answers others, too: MAX_RA_DELAY_TIME of RFC 4861, 10.
+/// Longest delay of a multicast answer, so that one answers several solicitations: MAX_RA_DELAY_TIME of RFC 4861, 10.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {

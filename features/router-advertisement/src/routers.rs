@@ -14,16 +14,16 @@ use quiver_wire::{InterfaceAddress, V6};
 use crate::api::event::Listeners;
 use crate::input::Listening;
 
-/// How an interface asks. A limit of zero is none.
+/// Timing of an interface's solicitations. A limit of zero is no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The time between the first two questions, from which the next ones grow.
+    /// Interval between the first two solicitations. Later intervals grow.
     pub first: Duration,
-    /// The longest time between two.
+    /// Longest interval.
     pub longest: Duration,
-    /// How many at most.
+    /// Largest number of solicitations.
     pub count: u32,
-    /// For how long at most.
+    /// Longest duration of all solicitations.
     pub duration: Duration,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Pace {
 pub(crate) const PATIENT: Pace =
     Pace { first: Duration::from_secs(4), longest: Duration::from_secs(3600), count: 0, duration: Duration::ZERO };
 
-/// An interface that asks.
+/// An interface that sends solicitations.
 #[derive(Debug)]
 pub(crate) struct Solicitor {
     pub pace: Pace,

@@ -80,7 +80,7 @@ pub(crate) fn restart(control: &Control, interface: &InterfaceName) -> Result<()
     Ok(())
 }
 
-/// How long a prefix is valid, and preferred: both for ever if one of them is.
+/// Valid and preferred lifetime of a prefix: both infinite if one of them is.
 pub(crate) fn lifetimes(given: Option<(u32, u32)>) -> (u32, u32) {
     match given {
         None => (VALID, PREFERRED),

@@ -1,4 +1,4 @@
-//! How routers are asked for (RFC 4861, 6.3.7; RFC 7559): at once, and again after times that grow.
+//! Solicitation of routers (RFC 4861, 6.3.7; RFC 7559): at once, and again after growing intervals.
 
 use quiver_control::{Control, Time};
 use quiver_interface::InterfaceId;

@@ -228,7 +228,7 @@ struct LogDump {
     start_timestamp: Timestamp,
 }
 
-/// How much a line of the log matters.
+/// Severity of a log line.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum LogLevel {

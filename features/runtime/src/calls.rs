@@ -1,5 +1,5 @@
-//! `show runtime`: what each node did. Its lines are those by which clients of VPP read it with expressions: a paragraph for
-//! each thread, rates, and a row for each node.
+//! `show runtime`: work of each node. Clients of VPP parse its lines with regular expressions: a paragraph for each
+//! thread, rates, and a row for each node.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(crate) fn register(control: &Control) {
 /// Calls, packets and clocks.
 type Totals = [u64; 3];
 
-/// What a worker did since it was last cleared.
+/// Work of a worker at the last clear.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cleared {
     turns: u64,

@@ -23,10 +23,10 @@ use std::time::Duration;
 /// Copies that may wait to be written; more are lost, and counted.
 const QUEUE: usize = 16_384;
 
-/// How often copies are written.
+/// Interval between writes of copies.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Captures that ended by themselves and are still told of; more make the eldest forgotten.
+/// Largest number of ended captures that are kept for display. Beyond it, the oldest is removed.
 const ENDED_MAX: usize = 64;
 
 /// A capture, which runs or has ended by itself.
@@ -34,12 +34,12 @@ pub(crate) struct Begun {
     id: CaptureId,
     /// Where packets are copied.
     points: Vec<Point>,
-    /// The only one, if it is one.
+    /// The only interface, if there is one.
     interface: Option<u32>,
     path: PathBuf,
     /// Packets in the file.
     written: u64,
-    /// Copies that had no room to wait.
+    /// Copies lost because the queue was full.
     lost: u64,
     state: State,
 }
@@ -50,35 +50,35 @@ enum State {
     Ended(Cause),
 }
 
-/// Why a capture has ended.
+/// Reason why a capture has ended.
 enum Cause {
-    /// Somebody has switched it off.
+    /// A command switched it off.
     Asked,
-    /// It has its packets.
+    /// It has its number of packets.
     Full,
-    /// There is no such interface any more.
+    /// The interface was deleted.
     InterfaceGone,
-    /// The file does not grow any more.
+    /// The file cannot be written any more.
     Failed(String),
 }
 
-/// What a running capture works with.
+/// State of a running capture.
 struct Running {
     inbox: Inbox<Captured>,
     format: Format<Unwritten>,
     unwritten: Unwritten,
-    /// Which files its author may have written.
+    /// Files that the author of the capture may write.
     reach: Reach,
     /// The file, from its first packet on.
     file: Option<Rc<dyn CaptureFile>>,
     /// Packets in the file and in `unwritten`.
     taken: u64,
     most: u64,
-    /// Why it is to end, as soon as all that was copied is in its file.
+    /// Reason to end as soon as all copies are in the file.
     ending: Option<Cause>,
 }
 
-/// The part of a file that was made but not written yet.
+/// The part of a file that is encoded but not written yet.
 #[derive(Clone, Default)]
 struct Unwritten(Rc<RefCell<Vec<u8>>>);
 
@@ -91,49 +91,49 @@ impl Write for Unwritten {
     }
 }
 
-/// What is to be captured.
+/// Parameters of a capture.
 pub(crate) struct Wanted {
     /// Where packets are copied.
     pub points: Vec<Point>,
-    /// The interface, if it is to be only one.
+    /// The only interface, if there is one.
     pub interface: Option<u32>,
-    /// The file; a bare name is one in the folder of captures, and without a name it is called after the points.
+    /// The file; a bare name is one in the folder of captures. Without a name it is named after the points.
     pub file: Option<String>,
-    /// The reason for which packets were dropped, if it is to be only one: `{node}.{reason}`.
+    /// The only drop reason, if there is one: `{node}.{reason}`.
     pub error: Option<String>,
-    /// Whether the classifier's filter says which packets.
+    /// Whether the classifier's filter selects the packets.
     pub filter: bool,
     /// Bytes kept of each packet.
     pub snap: u32,
-    /// Packets after which it ends.
+    /// Largest number of packets.
     pub most: u64,
 }
 
 /// Why there is no capture.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaptureError {
-    /// There is one already to this file, or of what comes to nodes.
+    /// A capture to this file, or a dispatch capture, is running already.
     #[error("a capture to {} is running; `pcap {}` ends it", .0.display(), if *.1 { "dispatch trace off".into() } else { format!("trace off file {}", .0.display()) })]
     Running(PathBuf, bool),
-    /// Nobody said what.
+    /// No point was named.
     #[error("say what to capture: one or more of `rx`, `tx`, `drop`")]
     Nothing,
-    /// No packet is dropped for that.
+    /// No node has this drop reason.
     #[error("no node drops packets as `{0}`; `show errors verbose` has all reasons, to be written {{node}}.{{reason}}")]
     Reason(String),
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is none to be ended.
+    /// No such capture is running.
     #[error("no such capture is running; `pcap {}` starts one", if *.0 { "dispatch trace on" } else { "trace rx" })]
     NotRunning(bool),
 }
 
-/// How a capture ended.
+/// Result of an ended capture.
 pub(crate) struct Ended {
     /// Packets in the file.
     pub written: u64,
-    /// The same for people, and for programs.
+    /// The result as text and as JSON.
     pub told: (String, Value),
 }
 
@@ -329,7 +329,7 @@ impl Begun {
     pub fn is_to(&self, path: &Path) -> bool {
         place_of(&self.path) == place_of(path)
     }
-    /// What became of its packets so far.
+    /// Result so far, as text and as JSON.
     pub fn told(&self) -> (String, Value) {
         let (path, packets, lost) = (self.path.display().to_string(), self.written, self.lost);
         let mut text =

@@ -71,7 +71,7 @@ fn points(matches: &Matches) -> Vec<Point> {
     POINTS.into_iter().filter(|(word, _)| matches.has(word)).map(|(_, point)| point).collect()
 }
 
-/// What is told of captures that have ended, one at least.
+/// Report of ended captures, or an error if there are none.
 fn report(ended: Vec<Ended>, is_dispatch: bool) -> Result<Reply, CommandError> {
     match ended.is_empty() {
         true => Err(CommandError::new(CaptureError::NotRunning(is_dispatch).to_string())),

@@ -17,8 +17,8 @@ use quiver_engine::capture::{Captured, Point};
 
 use crate::dispatch;
 
-/// What the file says of the longest packet in it: readers take that for a bound (tcpdump says the same). Packets that are
-/// still to be cut are longer than 65,535 bytes.
+/// Length of the longest packet, as the file's header says; readers take it for a bound (tcpdump writes the same).
+/// Packets that are still to be segmented are longer than 65,535 bytes.
 const LONGEST: u32 = 262_144;
 /// The exponent of ten of a second's fraction in which times are: nanoseconds.
 const NANOSECONDS: u8 = 9;

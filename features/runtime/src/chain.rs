@@ -1,4 +1,5 @@
-//! `show chain`: the nodes that packets of each receive queue passed together, without waiting in between; and where they parted.
+//! `show chain`: the nodes that packets of each receive queue passed together without waiting, and the nodes where they
+//! parted.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,14 +8,14 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell as Shown, Command, CommandError, Matches, Output, Reply, Table};
 use quiver_engine::{Dataplane, NodeId};
 
-/// How long stages are timed one by one.
+/// Duration of timing stages one by one.
 const TIMED: Duration = Duration::from_secs(1);
 
-/// How many commands have stages timed one by one.
+/// Number of commands that have stages timed one by one.
 #[derive(Default)]
 struct Timings(Cell<usize>);
 
-/// Has stages timed one by one until it is dropped, as it is with a client that goes away, and no other command wants that.
+/// Has stages timed one by one until it is dropped, also when a client disconnects, unless another command needs it.
 struct Timing(Control);
 
 impl Timing {
@@ -43,7 +44,7 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(show.argument("timed", timed));
 }
 
-/// What a node has counted on a worker: packets, and ticks.
+/// Counters of a node on a worker: packets, and ticks.
 fn counted(control: &Control, worker: usize, node: NodeId) -> [u64; 2] {
     let dataplane = control.room::<Dataplane>();
     let counters = dataplane.graph().counters(node).nth(worker);

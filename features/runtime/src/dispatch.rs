@@ -58,8 +58,8 @@ pub(crate) fn head(control: &Control, copy: &Captured, seen: Seen) -> Vec<u8> {
     head
 }
 
-/// What a packet begins with. A node does not say, so the packet does: with a header of IP whose lengths fit it; else it is a
-/// frame.
+/// Type of a packet's first header. Nodes do not say, so it is derived from the packet: an IP header whose lengths fit,
+/// else an Ethernet frame.
 fn begins_with(bytes: &[u8], length: u32) -> u8 {
     const ETHERNET: u8 = 1;
     const IP4: u8 = 2;

@@ -32,7 +32,7 @@ struct Counted {
     packets: u64,
 }
 
-/// What every drop arc counts since the start, and every other that clients have a name for.
+/// Counters since the start, of drop arcs and of all other arcs that clients have a name for.
 fn counts(dataplane: &Dataplane) -> Vec<Counted> {
     let graph = dataplane.graph();
     let count = |node, arc: usize| graph.counters(node).map(|c| c.arcs[arc].get()).sum();

@@ -34,7 +34,7 @@ pub struct MemoryFiles(Rc<RefCell<BTreeMap<PathBuf, Rc<MemoryFile>>>>);
 struct MemoryFile(RefCell<Vec<u8>>);
 
 impl MemoryFiles {
-    /// What was written to a file so far.
+    /// Content of a file so far.
     pub fn read(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.0.borrow().get(path.as_ref()).map(|file| file.0.borrow().clone())
     }

@@ -1,4 +1,4 @@
-//! What the engine does, seen from the command line: nodes, chains, drops, workers, trace, captures.
+//! State of the engine on the command line: nodes, chains, drops, workers, trace, captures.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -31,22 +31,22 @@ use quiver_interface::{InterfaceId, Interfaces};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What the room keeps: the values of counters when they were last cleared, and captures.
+/// State of the room: the values of counters when they were last cleared, and captures.
 pub struct Runtime {
     /// (node, worker) to (calls, packets, clocks).
     cleared: HashMap<(NodeId, usize), [u64; 3]>,
-    /// What workers had done then, and when that was.
+    /// The workers' counters at that time, and the time.
     workers: Vec<calls::Cleared>,
     cleared_at: Time,
     /// (node, arc) to packets.
     errors_cleared: HashMap<(NodeId, usize), u64>,
-    /// The same of what interfaces remarked on.
+    /// The same for interface remarks.
     remarks_cleared: HashMap<(String, &'static str), u64>,
     captures: Vec<capture::Begun>,
     log: log::Log,
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,
-    /// How memory is looked at.
+    /// Functions that read the host's memory.
     memory: Option<memory::ReadMemory>,
 }
 

@@ -15,18 +15,18 @@ use crate::Runtime;
 /// Lines that are kept.
 const KEPT: usize = 1000;
 
-/// How much a line matters (RFC 5424, section 6.2.1).
+/// Severity of a line (RFC 5424, section 6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something failed.
+    /// A failure.
     Error,
-    /// Something may fail.
+    /// A possible failure.
     Warning,
-    /// Something to know.
+    /// A notable event.
     Notice,
-    /// What happens.
+    /// A normal event.
     Info,
-    /// How it happens.
+    /// A detail.
     Debug,
 }
 
@@ -45,17 +45,17 @@ impl fmt::Display for Severity {
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// When.
+    /// Time of the line.
     pub at: SystemTime,
-    /// How much it matters.
+    /// Severity of the line.
     pub severity: Severity,
-    /// What it is about, such as a room.
+    /// Subject of the line, such as a room.
     pub class: String,
-    /// What it says.
+    /// Text of the line.
     pub text: String,
 }
 
-/// Where lines go. Whoever writes one, on whatever thread, never waits: the oldest one makes room.
+/// Queue of lines. Adding a line never waits, on any thread; the oldest line is removed if the queue is full.
 #[derive(Clone)]
 pub struct Lines(Arc<ArrayQueue<Line>>);
 
@@ -76,13 +76,13 @@ impl Lines {
     }
 }
 
-/// What is logged of classes that somebody chose, by name: from which severity on; none, where nothing is.
+/// Lowest logged severity by class, for classes that were configured; None disables a class.
 pub type Levels = BTreeMap<String, Option<Severity>>;
 
-/// Has the host log so from now on; an error says what it refuses.
+/// Sets the levels of the host's log. The error says what the host refuses.
 pub type SetLevels = Rc<dyn Fn(&Levels) -> Result<(), String>>;
 
-/// What control keeps of the log.
+/// Control's part of the log.
 #[derive(Default)]
 pub(crate) struct Log {
     lines: Lines,

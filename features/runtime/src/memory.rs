@@ -1,4 +1,5 @@
-//! `show memory`: what the daemon's allocator has taken from the system, and what the process has mapped, as the host knows it.
+//! `show memory`: memory that the daemon's allocator has taken from the system, and the process's mappings, as the host
+//! reads them.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -10,41 +11,41 @@ use serde_json::{Map, Value, json};
 
 use crate::Runtime;
 
-/// The memory that is allocated from; sizes in bytes.
+/// Memory of the allocator; sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
-    /// Where it begins.
+    /// Address of the heap.
     pub base: u64,
-    /// How large it is there.
+    /// Size of the heap.
     pub size: u64,
-    /// Of this, what is in memory.
+    /// Resident bytes of the heap.
     pub resident: u64,
-    /// The system's pages.
+    /// Page size of the system.
     pub page: u64,
-    /// What was taken from the system there and elsewhere.
+    /// Bytes taken from the system, in the heap and elsewhere.
     pub total: u64,
-    /// Of this, what is in use.
+    /// Used bytes of these.
     pub used: u64,
-    /// And what is not.
+    /// Free bytes of these.
     pub free: u64,
-    /// What could be given back at once.
+    /// Bytes that could be returned to the system at once.
     pub trimmable: u64,
-    /// Pieces that are free.
+    /// Number of free chunks.
     pub free_chunks: u64,
-    /// Small ones among those that are kept to be used again soon.
+    /// Number of small free chunks kept for reuse.
     pub fast_chunks: u64,
 }
 
-/// A part of the process's memory that was mapped at once.
+/// A mapping of the process's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Where it begins.
+    /// Start address.
     pub base: u64,
     /// Its size in bytes.
     pub size: u64,
     /// Access rights, such as `rw-p`.
     pub access: String,
-    /// The file, or the name that it was given; empty if it has none.
+    /// The file, or the given name; empty if it has none.
     pub name: String,
 }
 
@@ -53,7 +54,7 @@ pub struct Mapping {
 pub struct ReadMemory {
     /// Memory of the allocator.
     pub heap: Rc<dyn Fn() -> std::io::Result<Heap>>,
-    /// All that is mapped.
+    /// All mappings.
     pub map: Rc<dyn Fn() -> std::io::Result<Vec<Mapping>>>,
 }
 
@@ -137,7 +138,7 @@ fn show_memory(control: &Control, matches: &Matches) -> Result<Reply, CommandErr
     Ok(Reply::new(text, json.into()))
 }
 
-/// How the host looks at memory.
+/// The host's functions that read memory.
 fn host(control: &Control) -> Result<ReadMemory, CommandError> {
     let read = control.room::<Runtime>().memory.clone();
     read.ok_or_else(|| CommandError::new("the memory of the allocator is known to a running quiverd only"))

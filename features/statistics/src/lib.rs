@@ -1,15 +1,14 @@
 //! The statistics segment's control side. Workers write most counters where clients read them; what is computed instead
-//! (rates, clocks of nodes, buffers in use) is copied there once in a while, and whenever somebody asks.
+//! (rates, clocks of nodes, buffers in use) is copied there at intervals, and on request.
 //!
 //! - [`collect`]: how rooms add what they compute; [`refresh`] and [`keep_fresh`] let it be computed.
 //! - `nodes`, `workers`, `memory`: values of the engine; `turns`: turns of the control thread; `configuration`: pending objects.
 //! - `show`: the command.
-//! - [`metrics`]: the same with labels; [`prometheus`] and [`otlp`] put it into the words of others. `described`: their help
-//!   texts and units.
+//! - [`metrics`]: the same with labels; [`prometheus`] and [`otlp`] put it into the words of others; `unit`: their units.
+//!   Help texts come from the rooms that add entries ([`Segment::describe`]).
 #![forbid(unsafe_code)]
 
 mod configuration;
-mod described;
 mod memory;
 pub mod metrics;
 mod nodes;
@@ -17,6 +16,7 @@ pub mod otlp;
 pub mod prometheus;
 mod show;
 mod turns;
+mod unit;
 mod workers;
 
 use std::cell::Cell;
@@ -27,10 +27,10 @@ use quiver_control::{Control, Pace};
 use quiver_engine::Dataplane;
 use quiver_engine::stats::Segment;
 
-/// How the statistics are served.
+/// Settings of the statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How often what is computed is computed anew.
+    /// Interval between two computations.
     pub update_interval: Duration,
     /// Whether there are counters of each node.
     pub per_node_counters: bool,
@@ -45,7 +45,7 @@ impl Default for Settings {
 /// Computes something from a place on that begins as 0, and says where to go on.
 type Collector = Rc<dyn Fn(&Control, usize) -> Option<usize>>;
 
-/// What the room keeps.
+/// State of the room.
 struct Statistics {
     segment: Segment,
     collectors: Vec<Collector>,
@@ -78,12 +78,12 @@ pub fn set(control: &Control, settings: Settings) {
     control.room_mut::<Statistics>().settings = settings;
 }
 
-/// How they are served.
+/// The settings.
 pub fn settings(control: &Control) -> Settings {
     control.room::<Statistics>().settings
 }
 
-/// Calls `collector` whenever what is computed is to be computed anew; never, where nobody computes statistics.
+/// Calls `collector` at each computation; never on a control side without statistics.
 pub fn collect(control: &Control, collector: impl Fn(&Control) + 'static) {
     collect_in_turns(control, move |control, _| {
         collector(control);

@@ -5,7 +5,7 @@
 
 use quiver_control::Control;
 use quiver_engine::Dataplane;
-use quiver_engine::stats::Counter;
+use quiver_engine::stats::{Counter, Description};
 
 pub(crate) fn register(control: &Control) {
     let segment = crate::segment(control);
@@ -24,6 +24,20 @@ pub(crate) fn register(control: &Control) {
     let of_govpp = [edit.scalar("/mem/statseg/total"), edit.scalar("/mem/statseg/used")];
     drop(edit);
     memory.show(7);
+    for (entry, help) in [
+        ("/buffer-pools/default-numa-0/used", "Packet buffers in use, those that workers keep ready included."),
+        ("/buffer-pools/default-numa-0/available", "Packet buffers in the common store, which are free."),
+        ("/quiver/buffers/limit", "Packet buffers that there can be."),
+        ("/quiver/buffers/starved", "How often a worker found no free packet buffer."),
+    ] {
+        segment.describe(entry, Description::of(help));
+    }
+    for (entry, help) in [
+        ("/mem/statseg/total", "Size of the statistics segment."),
+        ("/mem/statseg/used", "Bytes in use of the statistics segment."),
+    ] {
+        segment.describe(entry, Description::of(help).gauge().unit("bytes"));
+    }
     crate::collect(control, move |control| {
         let dataplane = control.room::<Dataplane>();
         let buffers = dataplane.buffers();

@@ -6,10 +6,18 @@
 use std::collections::{HashMap, HashSet};
 
 use quiver_engine::KNOWN_AS;
-use quiver_engine::stats::{Counter, Pair, Reading, Segment};
+use quiver_engine::stats::{Counter, Description, Index, Pair, Reading, Segment};
 
-pub use crate::described::Kind;
-use crate::described::{described, unit_of};
+use crate::unit::unit_of;
+
+/// Type of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They only rise, but for a restart or a `clear`.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+}
 
 /// A metric: a name, and a point for each set of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +28,7 @@ pub struct Metric {
     pub help: String,
     /// Its unit, which is the end of its name.
     pub unit: Option<&'static str>,
-    /// What its points are.
+    /// Type of its points.
     pub kind: Kind,
     /// Its points.
     pub points: Vec<Point>,
@@ -35,32 +43,19 @@ pub struct Point {
     pub value: u64,
 }
 
-/// By what the vectors whose names begin so are indexed.
-const INDEXED: [(&str, By); 6] = [
-    ("/if/", By::Interface),
-    ("/quiver/if/", By::InterfaceNow),
-    ("/net/arp/", By::Interface),
-    ("/quiver/rx-queue/", By::QueueAndInterface),
-    ("/sys/node/", By::Node),
-    ("/quiver/workers/", By::Nothing),
+/// Beginnings of entries' names in metrics' names; all others go on behind the slash.
+const PREFIXES: [(&str, &str); 5] = [
+    ("/if/", "interface_"),
+    ("/quiver/if/", "interface_"),
+    ("/sys/node/", "node_"),
+    ("/quiver/workers/", "worker_"),
+    ("/quiver/", ""),
 ];
-
-#[derive(Clone, Copy)]
-enum By {
-    Interface,
-    /// One row of what control knows, which rises and falls.
-    InterfaceNow,
-    /// The queue is the end of the name.
-    QueueAndInterface,
-    Node,
-    /// There is one value for each thread.
-    Nothing,
-}
 
 /// Drops: symlinks whose names begin so, and go on with a node and a reason.
 const DROPS: &str = "/err/";
 
-/// What took each arc, and what these are called: node and arc.
+/// Packets by arc, and the names of arcs: node and arc.
 const ARCS: &str = "/quiver/arcs";
 const ARC_NAMES: &str = "/quiver/arcs/names";
 
@@ -111,34 +106,40 @@ pub fn metrics(segment: &Segment) -> Vec<Metric> {
     let mut gathered = Gathered::default();
     for entry in segment.names(0, usize::MAX) {
         let name = &*entry;
+        let described = segment.description(name);
+        let described = described.as_deref();
+        let point = |value| [Point { labels: vec![], value }];
         match segment.read_one(name, Copied::of).unwrap_or(Copied::None) {
             Copied::Counter(value) => {
-                gathered.add(words(name), name, Kind::Counter, [Point { labels: vec![], value }]);
+                gathered.add(words(name), &Help::of(name, described), Kind::Counter, point(value))
             }
-            Copied::Gauge(value) => gathered.add(words(name), name, Kind::Gauge, [Point { labels: vec![], value }]),
+            Copied::Gauge(value) => gathered.add(words(name), &Help::of(name, described), Kind::Gauge, point(value)),
             Copied::Simple(rows) => {
-                if let Some(family) = Family::of(name, &names) {
-                    let (kind, points) = match family.is_now {
-                        true => (Kind::Gauge, family.now(&rows)),
-                        false => (Kind::Counter, worker.points(&family, &rows, |value| *value)),
+                if let Some(described) = described {
+                    let family = Family::of(name, described, &names);
+                    let points = match family.is_now {
+                        true => family.now(&rows),
+                        false => worker.points(&family, &rows, |value| *value),
                     };
-                    gathered.add(family.name.clone(), name, kind, points);
+                    gathered.add(family.name.clone(), &Help::of(name, Some(described)), Kind::Counter, points);
                 }
                 if linked.contains(name) {
                     vectors.insert(name.to_owned(), rows);
                 }
             }
             Copied::Combined(rows) => {
-                if let Some(family) = Family::of(name, &names) {
+                if let Some(described) = described {
+                    let (family, help) = (Family::of(name, described, &names), Help::of(name, Some(described)));
                     let packets = worker.points(&family, &rows, |pair| pair[0]);
                     let bytes = worker.points(&family, &rows, |pair| pair[1]);
-                    gathered.add(format!("{}_packets", family.name), name, Kind::Counter, packets);
-                    gathered.add(format!("{}_bytes", family.name), name, Kind::Counter, bytes);
+                    gathered.add(format!("{}_packets", family.name), &help, Kind::Counter, packets);
+                    gathered.add(format!("{}_bytes", family.name), &help, Kind::Counter, bytes);
                 }
             }
             Copied::None => {}
         }
     }
+    let drops = Description::of("Packets dropped, by node and reason.");
     for (name, to, column) in &links {
         let of = &name[DROPS.len()..];
         // An arc that clients know by another name, too, counts once.
@@ -152,48 +153,47 @@ pub fn metrics(segment: &Segment) -> Vec<Metric> {
             let labels = vec![("node", node.to_owned()), ("reason", reason.to_owned()), worker.label(row)];
             Some(Point { labels, value: *cells.get(*column)? })
         });
-        gathered.add("drops".into(), DROPS, Kind::Counter, points);
+        gathered.add("drops".into(), &Help::of(DROPS, Some(&drops)), Kind::Counter, points);
     }
     gathered.metrics
 }
 
-/// The words of a name: its letters and digits, with an underscore for all else.
+/// The name of an entry's metric: its letters and digits, with an underscore for all else.
 fn words(name: &str) -> String {
     let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    name.trim_start_matches("/quiver").trim_start_matches('/').chars().map(word).collect()
+    let known = PREFIXES.into_iter().find_map(|(prefix, short)| Some((short, name.strip_prefix(prefix)?)));
+    let (short, rest) = known.unwrap_or(("", name.trim_start_matches('/')));
+    short.chars().chain(rest.chars().map(word)).collect()
 }
 
-/// What the points of a vector have in common.
+/// Common properties of the points of a vector.
 struct Family<'n> {
     name: String,
     /// The name of an index's label, and its values.
     index: Option<(&'static str, &'n [Option<String>])>,
     queue: Option<&'n str>,
-    /// Whether there is one row, of what is so now.
+    /// Whether there is one row, of current values.
     is_now: bool,
-    /// Whether 0 means that nobody knows.
+    /// Whether 0 means that the value is unknown.
     is_unknown_at_zero: bool,
 }
 
 impl<'n> Family<'n> {
-    /// None if the vector is for clients of the segment only.
-    fn of(name: &'n str, names: &'n HashMap<String, Vec<Option<String>>>) -> Option<Family<'n>> {
-        let (prefix, by) = INDEXED.into_iter().find(|(prefix, _)| name.starts_with(prefix))?;
-        let rest = &name[prefix.len()..];
-        let texts = |list: &str| names.get(list).map_or(&[][..], |texts| texts);
-        let interface = Some(("interface", texts("/if/names")));
-        let (name, index) = match by {
-            By::Interface if prefix != "/if/" => (words(name), interface),
-            By::Interface | By::InterfaceNow => (format!("interface_{}", words(rest)), interface),
-            By::QueueAndInterface => ("rx_queue".into(), interface),
-            By::Node => (format!("node_{}", words(rest)), Some(("node", texts("/sys/node/names")))),
-            By::Nothing => (format!("worker_{}", words(rest)), None),
+    fn of(name: &'n str, described: &Description, names: &'n HashMap<String, Vec<Option<String>>>) -> Family<'n> {
+        let texts = |label, list: &str| Some((label, names.get(list).map_or(&[][..], |texts| texts)));
+        let (shared, queue) = match described.index {
+            Index::ReceiveQueue => name.rsplit_once('/').map_or((name, None), |(shared, queue)| (shared, Some(queue))),
+            _ => (name, None),
         };
-        let queue = matches!(by, By::QueueAndInterface).then_some(rest);
-        let is_unknown_at_zero = rest == "link-speed-kbps";
-        Some(Family { name, index, queue, is_now: matches!(by, By::InterfaceNow), is_unknown_at_zero })
+        let index = match described.index {
+            Index::Thread => None,
+            Index::Interface | Index::ReceiveQueue => texts("interface", "/if/names"),
+            Index::Node => texts("node", "/sys/node/names"),
+        };
+        let is_now = described.is_gauge && described.index == Index::Interface;
+        Family { name: words(shared), index, queue, is_now, is_unknown_at_zero: described.is_unknown_at_zero }
     }
-    /// The points of what is so now, and known.
+    /// The points of current values that are known.
     fn now(&self, rows: &[Vec<u64>]) -> Vec<Point> {
         let cells = rows.first().into_iter().flat_map(|cells| cells.iter().enumerate());
         let known = cells.filter(|(_, cell)| **cell > 0 || !self.is_unknown_at_zero);
@@ -241,20 +241,31 @@ struct Gathered {
     places: HashMap<String, usize>,
 }
 
+/// Help of an entry: its description, or a sentence that names the entry.
+struct Help<'d> {
+    entry: &'d str,
+    described: Option<&'d Description>,
+}
+
+impl<'d> Help<'d> {
+    fn of(entry: &'d str, described: Option<&'d Description>) -> Help<'d> {
+        Help { entry, described }
+    }
+}
+
 impl Gathered {
-    fn add(&mut self, mut name: String, entry: &str, kind: Kind, points: impl IntoIterator<Item = Point>) {
-        let described = described(entry);
-        if let Some(unit) = described.as_ref().and_then(|described| described.unit) {
+    fn add(&mut self, mut name: String, help: &Help<'_>, kind: Kind, points: impl IntoIterator<Item = Point>) {
+        if let Some(unit) = help.described.and_then(|described| described.unit) {
             name = format!("{name}_{unit}");
         }
         let place = *self.places.entry(name.clone()).or_insert_with(|| {
             let unit = unit_of(&name);
-            let (help, kind) = match described {
+            let (help, kind) = match help.described {
                 Some(described) => {
                     let what = if unit == Some("bytes") { "Bytes" } else { "Packets" };
-                    (described.help.replace("{}", what), described.kind.unwrap_or(kind))
+                    (described.help.replace("{}", what), if described.is_gauge { Kind::Gauge } else { kind })
                 }
-                None => (format!("{entry} of the statistics segment."), kind),
+                None => (format!("{} of the statistics segment.", help.entry), kind),
             };
             self.metrics.push(Metric { name, help, unit, kind, points: vec![] });
             self.metrics.len() - 1

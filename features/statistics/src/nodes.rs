@@ -1,4 +1,4 @@
-//! What each node did: `/sys/node/...` by node, and the same under `/nodes/NAME/...`.
+//! Counters of nodes: `/sys/node/...` by node, and the same under `/nodes/NAME/...`.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,15 +6,18 @@ use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_engine::graph::NodeCounters;
 use quiver_engine::stats::layout::name_part;
-use quiver_engine::stats::{Counter, Names, Segment, Vector};
+use quiver_engine::stats::{Counter, Description, Index, Names, Segment, Vector};
 
 /// Nodes that are shown at most.
 const NODES_MAX: u32 = 1 << 14;
 
 /// VPP has `suspends` besides, which only its processes do.
-type Count = (&'static str, fn(&NodeCounters) -> &Counter);
-const COUNTS: [Count; 3] =
-    [("clocks", |node| &node.clocks), ("vectors", |node| &node.packets), ("calls", |node| &node.calls)];
+type Count = (&'static str, fn(&NodeCounters) -> &Counter, &'static str);
+const COUNTS: [Count; 3] = [
+    ("clocks", |node| &node.clocks, "Ticks of the time stamp counter that the node took; 0 unless nodes are timed."),
+    ("vectors", |node| &node.packets, "Packets that the node worked on."),
+    ("calls", |node| &node.calls, "Calls of the node."),
+];
 
 struct Shown {
     names: Names,
@@ -26,7 +29,12 @@ impl Shown {
     fn new(segment: &Segment) -> Shown {
         let mut edit = segment.edit();
         let names = edit.names("/sys/node/names");
-        let vectors = COUNTS.map(|(name, _)| edit.vector(&format!("/sys/node/{name}"), NODES_MAX));
+        let vectors = COUNTS.map(|(name, ..)| edit.vector(&format!("/sys/node/{name}"), NODES_MAX));
+        drop(edit);
+        for (name, _, help) in COUNTS {
+            let description = Description { index: Index::Node, ..Description::of(help) };
+            segment.describe(&format!("/sys/node/{name}"), description);
+        }
         Shown { names, vectors, nodes: Cell::new(0) }
     }
     /// Gives names to nodes that were registered since the last time.
@@ -39,7 +47,7 @@ impl Shown {
         let mut edit = segment.edit();
         for node in graph.nodes().skip(from) {
             edit.set_name(&self.names, node.index(), Some(graph.name(node)));
-            for ((name, _), vector) in COUNTS.iter().zip(&self.vectors) {
+            for ((name, ..), vector) in COUNTS.iter().zip(&self.vectors) {
                 let link = format!("/nodes/{}/{name}", name_part(graph.name(node)));
                 edit.symlink(&link, vector.target(), node.index() as u32);
             }
@@ -52,7 +60,7 @@ impl Shown {
         let (graph, threads) = (dataplane.graph(), dataplane.statistics().threads());
         for node in graph.nodes() {
             for (worker, counters) in graph.counters(node).enumerate() {
-                for ((_, of), vector) in COUNTS.iter().zip(&self.vectors) {
+                for ((_, of, _), vector) in COUNTS.iter().zip(&self.vectors) {
                     let cell = vector.rows()[threads.row(worker)].get(node.index());
                     cell.into_iter().for_each(|cell| cell.set(of(counters).get()));
                 }

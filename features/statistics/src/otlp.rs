@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::described::ucum;
 use crate::metrics::{Kind, Metric, Point};
+use crate::unit::ucum;
 
-/// What such a body is, for HTTP.
+/// Media type of such a body.
 pub const CONTENT_TYPE: &str = "application/json";
 
 /// AGGREGATION_TEMPORALITY_CUMULATIVE: a point has all that was counted since the start.

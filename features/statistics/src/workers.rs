@@ -1,13 +1,13 @@
-//! What workers do: `/sys/vector_rate`, `/sys/num_worker_threads` and the like as VPP has them, and `/quiver/workers/...`.
+//! Counters of workers: `/sys/vector_rate`, `/sys/num_worker_threads` and the like as VPP has them, and `/quiver/workers/...`.
 
 use std::cell::RefCell;
 
 use quiver_control::{Control, Time};
 use quiver_engine::Dataplane;
-use quiver_engine::stats::Counter;
+use quiver_engine::stats::{Counter, Description};
 use quiver_engine::worker::WorkerCounters;
 
-/// What a worker had done when it was last looked at.
+/// Counts of a worker at the last computation.
 #[derive(Clone, Copy, Default)]
 struct Done {
     turns: u64,
@@ -15,19 +15,28 @@ struct Done {
     packets: u64,
 }
 
-/// What a worker says of itself, under these names.
-type Count = (&'static str, fn(&WorkerCounters) -> &Counter);
-const COUNTS: [Count; 9] = [
-    ("turns", |worker| &worker.turns),
-    ("busy-turns", |worker| &worker.busy_turns),
-    ("packets", |worker| &worker.packets),
-    ("busy-ticks", |worker| &worker.busy_ticks),
-    ("preempted-ticks", |worker| &worker.preempted_ticks),
-    ("handed-over", |worker| &worker.handed_over),
-    ("sleeps", |worker| &worker.sleeps),
-    ("naps", |worker| &worker.naps),
-    ("longest-gap-ns", |worker| &worker.gap_max),
+/// A counter of each worker: its name, where it is, and a sentence of help.
+type Count = (&'static str, fn(&WorkerCounters) -> &Counter, &'static str);
+const COUNTS: [Count; 8] = [
+    ("turns", |worker| &worker.turns, "Turns that the worker made."),
+    ("busy-turns", |worker| &worker.busy_turns, "Turns that received packets."),
+    ("packets", |worker| &worker.packets, "Packets that the worker received, by queues and from other workers."),
+    ("busy-ticks", |worker| &worker.busy_ticks, "Ticks of the time stamp counter in turns that received packets."),
+    (
+        "preempted-ticks",
+        |worker| &worker.preempted_ticks,
+        "Busy ticks during which the worker's thread was off its core.",
+    ),
+    ("handed-over", |worker| &worker.handed_over, "Packets that other workers handed to this one."),
+    ("sleeps", |worker| &worker.sleeps, "How often the worker slept until something came."),
+    ("naps", |worker| &worker.naps, "How often the worker took a nap so that packets gather."),
 ];
+/// The one that may fall.
+const LONGEST_GAP: Count = (
+    "longest-gap-ns",
+    |worker| &worker.gap_max,
+    "Longest time between two polls, in nanoseconds of the worker's own CPU time.",
+);
 
 pub(crate) fn register(control: &Control) {
     let (segment, workers) = (crate::segment(control), control.room::<Dataplane>().settings().workers);
@@ -39,8 +48,16 @@ pub(crate) fn register(control: &Control) {
     let rates = edit.table::<Counter>("/sys/vector_rate_per_worker", 1, count);
     let loops = edit.table::<Counter>("/sys/loops_per_worker", 1, count);
     let number = edit.gauge("/sys/num_worker_threads");
-    let counts = COUNTS.map(|(name, of)| (edit.vector::<Counter>(&format!("/quiver/workers/{name}"), 1), of));
+    let entry = |name| format!("/quiver/workers/{name}");
+    let counts = COUNTS.into_iter().chain([LONGEST_GAP]);
+    let counts: Vec<_> = counts.map(|(name, of, _)| (edit.vector::<Counter>(&entry(name), 1), of)).collect();
     drop(edit);
+    COUNTS.iter().for_each(|(name, _, help)| segment.describe(&entry(name), Description::of(*help)));
+    segment.describe(&entry(LONGEST_GAP.0), Description::of(LONGEST_GAP.2).gauge());
+    let help = "Packets in a call of a node, averaged over workers, since the last computation.";
+    segment.describe("/sys/vector_rate", Description::of(help));
+    let help = "Threads that work on packets beside the main thread.";
+    segment.describe("/sys/num_worker_threads", Description::of(help));
     segment.set(&number, if threads.main { workers as u64 } else { 0 });
     counts.iter().for_each(|(vector, _)| vector.show(1));
     [&rates, &loops].into_iter().for_each(|vector| vector.show(count));

@@ -38,7 +38,7 @@ pub fn register_commands<T: Configured>(control: &Control, words: Words) {
     let Words { ends: [from, to], ports: [port, destination_port], layer3 } = words;
     let grammar = format!(
         "create {word} tunnel {{{from} <source:ip> | {to} <destination:ip> | \
-         group <group:ip> <group-interface:interface> | vni <vni:u32> | instance <instance:u32> | \
+         group <group:ip> <group-interface:interface> | vni <vni:u32> | (instance <instance:u32> | if-name <if-name:text>) | \
          encap-vrf-id <table:table> | {port} <port:u16> | {destination_port} <destination-port:u16> | \
          decap-next <after:after-tunnel> | {layer3} | del}}"
     );
@@ -47,6 +47,7 @@ pub fn register_commands<T: Configured>(control: &Control, words: Words) {
     let make = Command::waiting(grammar, help, move |control, given, _: Output| make::<T>(control, given, words));
     let make = make.argument("group", "multicast group of the tunnel, in place of a remote host");
     let make = make.argument("instance", "number in the name; default: the first free one");
+    let make = make.argument("if-name", "name that you choose, such as to-berlin");
     let make = make.argument(layer3, "IP packets without an Ethernet header");
     control.commands().add(make.argument("del", "delete the tunnel with these endpoints").arguments_of::<T>());
     let grammar = format!("show {word} tunnel [<interface>]");
@@ -91,6 +92,7 @@ async fn make<T: Configured>(control: Control, given: Matches, words: Words) -> 
     if let Some(taken) = instance.filter(|number| is_taken::<T>(&control, *number)) {
         return Err(CommandError::new(format!("there is {}{taken} already", T::STEM)).at(given.place("instance")));
     }
+    wanted.name = given.find("if-name")?.unwrap_or_default();
     Ok(Reply::text(add::<T>(&control, wanted, instance)?))
 }
 
@@ -105,10 +107,10 @@ fn show<T: Configured>(control: &Control, given: &Matches) -> Result<Reply, Comm
         let group = tunnel.group_interface.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
         let kind = if tunnel.layer3 { "layer 3" } else { "layer 2" };
         // A text that is a String takes everything, so the results of `write` say nothing.
+        let instance = tunnel.instance::<T>().map_or_else(|| "-".into(), |instance| instance.to_string());
         let _ = writeln!(
             text,
-            "[{}] {} src {} port {} dst {}{group} port {} vni {} table {} {kind} next {}",
-            tunnel.instance::<T>().unwrap_or_default(),
+            "[{instance}] {} src {} port {} dst {}{group} port {} vni {} table {} {kind} next {}",
             tunnel.name,
             tunnel.source,
             tunnel.port,

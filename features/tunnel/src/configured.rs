@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 
 use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_interface::names::hash_of;
 use quiver_interface::settings::AdminState;
 use quiver_interface::{
-    InterfaceName, InterfaceSettings, Interfaces, NewInterface, create, remove, set_point_to_point,
+    InterfaceName, InterfaceSettings, Interfaces, NewInterface, check_name, create, number_in, remove,
+    set_point_to_point,
 };
 use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
@@ -22,7 +24,7 @@ const LINK_MTU: usize = 1500;
 /// The fields that tunnels of all kinds have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
-    /// The interface's name: the kind's word, and a number.
+    /// The interface's name: the kind's word and a number, or a chosen one.
     pub name: String,
     /// The address that datagrams come from.
     pub source: IpAddr,
@@ -92,8 +94,7 @@ impl Fields {
     }
     /// The number in the name of a tunnel of a kind.
     pub fn instance<T: Configured>(&self) -> Option<u32> {
-        let digits = self.name.strip_prefix(T::STEM)?;
-        digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
+        number_in(&self.name, T::STEM)
     }
     /// Settings of the tunnel; none if the fields contradict each other, or the interface does not exist.
     fn settings(&self, control: &Control) -> Option<Settings> {
@@ -118,13 +119,10 @@ impl Fields {
             },
         })
     }
-    /// A MAC address that differs from that of the other end and of other tunnels here: a hash (FNV-1a) of the tunnel's
-    /// key.
+    /// A MAC address that differs from that of the other end and of other tunnels here: a hash of the tunnel's key.
     fn made_up_mac(&self) -> MacAddress {
         let told = format!("{} {} {} {}", self.name, self.source, self.destination, self.vni);
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let hash = told.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-        let [a, b, c, d, ..] = (hash ^ hash << 32).to_be_bytes();
+        let [a, b, c, d, ..] = hash_of(&told).to_be_bytes();
         MacAddress([0x02, 0xfe, a, b, c, d])
     }
     /// Bytes of a packet at most that links of 1,500 bytes carry in one datagram.
@@ -154,10 +152,7 @@ pub trait Configured: Object<Key = String> {
 pub fn check<T: Configured>(tunnel: &T) -> Result<(), ObjectError> {
     let fields = tunnel.fields();
     let wrong = |field: &str, what: String, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
-    if fields.instance::<T>().is_none() {
-        let what = format!("'{}' is no name of such a tunnel", fields.name);
-        return wrong("name", what, &format!("choose one such as {}0", T::STEM));
-    }
+    check_name(&fields.name, &format!("{}0", T::STEM))?;
     if Vni::new(fields.vni).is_none() {
         return wrong("vni", format!("{} has more than 24 bits", fields.vni), &format!("give 0 to {}", Vni::MAX));
     }
@@ -222,14 +217,17 @@ pub fn is_taken<T: Configured>(control: &Control, instance: u32) -> bool {
     control.room::<Interfaces>().find(&format!("{}{instance}", T::STEM)).is_some()
 }
 
-/// Makes a tunnel of this number, or the first that is free, and sets it up, as VPP does. Returns its name.
+/// Makes a tunnel of the wanted name, of this number, or of the first that is free, and sets it up, as VPP does. Returns its
+/// name.
 ///
 /// # Errors
 /// As [`check`] and [`apply`].
 pub fn add<T: Configured>(control: &Control, mut wanted: Fields, instance: Option<u32>) -> Result<String, ObjectError> {
     let free = || control.room_mut::<Interfaces>().free_name(T::STEM);
-    let name = instance.map_or_else(free, |instance| format!("{}{instance}", T::STEM));
-    wanted.name.clone_from(&name);
+    if wanted.name.is_empty() {
+        wanted.name = instance.map_or_else(free, |instance| format!("{}{instance}", T::STEM));
+    }
+    let name = wanted.name.clone();
     control.put(T::of(wanted))?;
     let up = control.edit(InterfaceSettings::new(InterfaceName(name.clone())), |settings| {
         settings.state = AdminState::Up;

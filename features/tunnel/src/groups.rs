@@ -8,7 +8,7 @@ use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
-/// How many tunnels have an interface be in a group.
+/// Number of tunnels that keep an interface in a group.
 #[derive(Default)]
 pub(crate) struct Groups(BTreeMap<(InterfaceId, IpAddr), u32>);
 

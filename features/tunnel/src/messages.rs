@@ -114,7 +114,7 @@ pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> Vec<Told>
         let group = fields.group_interface.as_ref().and_then(|InterfaceName(name)| index(name));
         Some(Told {
             sw_if_index: index(&fields.name)?,
-            instance: fields.instance::<T>()?,
+            instance: fields.instance::<T>().unwrap_or(NONE),
             group_interface: group.unwrap_or(InterfaceIndex(NONE)),
             fields,
         })

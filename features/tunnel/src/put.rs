@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 
 use crate::outer::{Datagram, Outer};
 
-/// How a packet goes on.
+/// Next step of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'o> {
     /// Type of the inner packet.

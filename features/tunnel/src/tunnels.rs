@@ -180,8 +180,9 @@ pub fn register<K: Kind>(control: &Control) -> Result<(), TunnelError> {
         }
     };
     control.insert_room(room);
+    let help = "Packets received from the tunnel with options that were skipped.";
     let with_options =
-        K::HAS_OPTIONS.then(|| control.room_mut::<Dataplane>().add_simple_interface_counters("tunnel-options"));
+        K::HAS_OPTIONS.then(|| control.room_mut::<Dataplane>().add_simple_interface_counters("tunnel-options", help));
     register_family::<K, V4>(control, with_options.clone())?;
     register_family::<K, V6>(control, with_options)?;
     watch(control, |control, event| {

@@ -1,4 +1,4 @@
-//! Which encapsulations there are.
+//! Configured encapsulations.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -46,13 +46,13 @@ impl UdpEncap {
 /// An encapsulation as workers read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Encap {
-    /// Between whom datagrams go.
+    /// Addresses of the datagrams.
     pub ends: Ends,
     /// The headers of datagrams.
     pub outer: Outer,
-    /// 0 leaves it to the flow.
+    /// Source port; 0 selects one by flow.
     pub source_port: u16,
-    /// What the way to the other end comes to, of its family.
+    /// Group of the route to the destination, in its family.
     pub group: u32,
 }
 
@@ -67,7 +67,7 @@ impl Encaps {
     pub(crate) fn new(domain: &Domain, counters: Counters) -> Encaps {
         Encaps { held: BTreeMap::new(), published: Publisher::new(domain, Paged::default()), counters }
     }
-    /// What workers read, by number.
+    /// The encapsulations that workers read, by number.
     pub fn view(&self) -> Snapshot<Paged<Option<Encap>>> {
         self.published.snapshot()
     }
@@ -75,11 +75,11 @@ impl Encaps {
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
-    /// What is known of one.
+    /// An encapsulation.
     pub fn get(&self, id: u16) -> Option<&Encap> {
         self.held.get(&id)
     }
-    /// The least number that is nobody's.
+    /// The lowest free number.
     pub fn free(&self) -> Option<u16> {
         (0..=u16::MAX).find(|id| !self.held.contains_key(id))
     }
@@ -99,7 +99,7 @@ impl Encaps {
     }
 }
 
-/// What holds of an encapsulation whatever else is configured.
+/// Checks an encapsulation on its own, regardless of other objects.
 pub(crate) fn check(encap: &UdpEncap) -> Result<(), ObjectError> {
     let wrong = |field: &str, what: String, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
     let is_host = |address: IpAddr| match address {

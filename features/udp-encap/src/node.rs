@@ -1,9 +1,9 @@
-//! `udp-encap-ip4`, `udp-encap-ip6`: packets whose route leads into an encapsulation, which `ip4-lookup-again` and
-//! `ip6-lookup-again` hand on with its number, become the payload of datagrams. These are our own, and go on at the rewrite of
-//! their family by the way to the other end, which flows are spread over like those of a route.
+//! `udp-encap-ip4`, `udp-encap-ip6`: encapsulate packets whose route leads into an encapsulation, which
+//! `ip4-lookup-again` and `ip6-lookup-again` hand on with its number. The datagrams are our own packets, and go to the
+//! rewrite node of their family. Flows are spread over the paths to the destination like those of a route.
 //!
-//! What an offload left undone in a packet is done here: whoever sends the datagram would not find it. The packet keeps its hops: those that it goes
-//! inside are hops of the datagram.
+//! Pending offloads of a packet are completed here, as the sender of the datagram would not see them. The packet keeps
+//! its hop limit: hops on the way count for the datagram.
 //!
 //! Drops: `unresolved-encapsulation`, where there is no way to the other end; `too-long` for a datagram; `no-headroom` for one
 //! more header in front; `not-completed`, where an offload cannot be carried out, or buffers are missing.
@@ -81,7 +81,7 @@ impl<F: Family> Node for Encapsulate<F> {
     }
 }
 
-/// How a packet goes on, by its flow; None if there is no way at present.
+/// The path of a packet, by its flow; None if there is none at present.
 fn way_of<'e, F: Family>(encap: &'e Encap, rows4: &[GroupRow], rows6: &[GroupRow], packet: &[u8]) -> Option<Way<'e>> {
     let (rows, next) = match encap.ends {
         Ends::V4(..) => (rows4, Next::Rewrite4),
@@ -90,7 +90,7 @@ fn way_of<'e, F: Family>(encap: &'e Encap, rows4: &[GroupRow], rows6: &[GroupRow
     let hash = F::flow_hash_of(packet);
     let hop = rows.get(encap.group as usize)?.hop(hash);
     let source_port = if encap.source_port == 0 { flow_port(hash) } else { encap.source_port };
-    // The class of service, and ECN, are not those of the payload: whoever takes it out may not know of RFC 6040, whose
+    // Class of service and ECN are not copied from the payload: the decapsulator may not know RFC 6040, whose
     // compatibility mode this is (4.3).
     let way =
         Way { inner: Inner::Packet(F::ETHERTYPE), outer: &encap.outer, source_port, ecn: 0, hop, next: next.into() };

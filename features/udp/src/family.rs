@@ -1,4 +1,4 @@
-//! What differs between UDP over IPv4 and over IPv6.
+//! Differences between UDP over IPv4 and over IPv6.
 
 use quiver_ip::Family;
 use quiver_wire::{V4, V6};

@@ -1,4 +1,5 @@
-//! What ports lead to. A room that takes ports opens an arc to its node when it registers, and claims and releases ports at any time.
+//! Receivers of ports. A room that takes ports opens an arc to its node when it registers, and claims and releases
+//! ports at any time.
 
 use std::marker::PhantomData;
 

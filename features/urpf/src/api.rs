@@ -30,19 +30,19 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
-/// What is wanted of senders' addresses.
+/// Mode of the source address check.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "urpf_mode")]
 #[repr(u8)]
 enum UrpfMode {
-    /// Nothing.
+    /// No check.
     #[default]
     #[value("URPF_API_MODE_OFF")]
     Off = 0,
-    /// A way to them.
+    /// Any route to the source.
     #[value("URPF_API_MODE_LOOSE")]
     Loose = 1,
-    /// The way back.
+    /// The reverse path (RFC 3704, 2.2).
     #[value("URPF_API_MODE_STRICT")]
     Strict = 2,
 }

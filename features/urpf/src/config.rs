@@ -19,12 +19,12 @@ quiver_ip::of_families! {
 }
 
 quiver_control::choice! {
-    /// What is wanted of senders' addresses.
+    /// Mode of the source address check.
     pub enum Mode {
-        /// That there is a route to them (RFC 3704, 2.4).
+        /// Any route to the source (RFC 3704, 2.4).
         Loose = "loose",
-        /// That the route leads back by the interface that received the packet, or not by the one that sends it
-        /// (RFC 3704, 2.2).
+        /// A route to the source through the receiving interface, or, for transmitted packets, not through the
+        /// transmitting one (RFC 3704, 2.2).
         Strict = "strict",
     } as "urpf-mode", "loose or strict";
 }
@@ -49,13 +49,14 @@ pub struct ReversePathCheck<F: Checked> {
 /// The check on an interface, as workers read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// The slot of the table in which ways are looked for, if not the interface's own.
+    /// The slot of the table for source lookups, if not the interface's own.
     pub slot: Option<u16>,
-    /// How much is wanted, if anything. It decides as soon as it is set, also at nodes that workers still have wired as before.
+    /// The mode; None disables the check. It applies as soon as it is set, also in nodes whose wiring workers have not
+    /// updated yet.
     pub mode: Option<Mode>,
 }
 
-/// The node that checks so.
+/// The node of a direction and mode.
 pub(crate) const fn node<F: Checked>(direction: Direction, mode: Mode) -> &'static str {
     F::NODES[direction as usize][mode as usize]
 }

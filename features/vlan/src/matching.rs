@@ -148,9 +148,9 @@ pub struct Part {
     pub exists: bool,
     /// Whether it was set up.
     pub up: bool,
-    /// The tags with which its frames begin.
+    /// Leading tags of its frames.
     pub tags: [Tag; 2],
-    /// How many they are.
+    /// Number of these tags.
     pub count: u8,
     /// Whether these are all that make a frame the sub-interface's.
     pub names_all: bool,

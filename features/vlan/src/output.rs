@@ -45,7 +45,7 @@ impl Stage for VlanOutput {
 pub struct OutputBody<'f> {
     parts: &'f Paged<Part>,
     ports: &'f Paged<Port>,
-    /// How many tags the interface puts on that is to send the whole frame; and the tags.
+    /// Number of tags that the transmitting interface adds to the whole frame; and the tags.
     count: u32,
     tags: [u32; 2],
 }

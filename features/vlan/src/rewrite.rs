@@ -11,7 +11,7 @@ use crate::matching::SubInterfaces;
 use crate::tags::Tag;
 
 quiver_control::choice! {
-    /// What announces the outer tag that is put on.
+    /// EtherType of the pushed outer tag.
     pub enum TagType {
         /// 0x8100, IEEE 802.1Q.
         Dot1q = "dot1q",

@@ -34,7 +34,7 @@ impl Tag {
 pub struct Tags {
     /// The first two.
     pub first: [Tag; 2],
-    /// How many there are: 3 stands for three or more.
+    /// Number of tags: 3 stands for three or more.
     pub count: usize,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn announced<I: Isa>(word: Lanes<I>) -> Mask<I> {
 }
 
 impl Tags {
-    /// How many tags frames have, 3 for three or more, and which of the frames end within header or tags.
+    /// Number of tags per frame, 3 for three or more, and a mask of the frames that end within header or tags.
     #[inline(always)]
     pub(crate) fn count_of<I: Isa>(p: &PacketLanes<I>) -> (Lanes<I>, Mask<I>) {
         let one = announced(p.header.word(OUTER));

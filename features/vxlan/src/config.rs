@@ -14,7 +14,7 @@ use crate::Vxlan;
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "vxlan-tunnels", provides = "interface")]
 pub struct VxlanTunnel {
-    /// Name: vxlan_tunnel0, vxlan_tunnel1 and so on.
+    /// Name: vxlan_tunnel and a number, such as vxlan_tunnel0, or one that you choose, such as to-berlin.
     #[key]
     pub name: String,
     /// Local address: source of the outer header, and an address of this router.

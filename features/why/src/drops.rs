@@ -14,11 +14,11 @@ use serde_json::json;
 
 use crate::way::Way;
 
-/// How long drops are gathered before they are told.
+/// Interval between reports of drops.
 const EVERY: Duration = Duration::from_secs(1);
-/// Samples that may wait: a flood of drops costs a worker no more than these.
+/// Largest number of queued samples: a flood of drops costs a worker no more than these.
 const SAMPLES: usize = 256;
-/// Bytes kept of a sample: what the nodes look at.
+/// Bytes kept of a sample, for the nodes that process it again.
 const SNAP: usize = 2048;
 /// Bytes of a sample that are shown.
 const SHOWN: usize = 64;
@@ -109,7 +109,7 @@ fn moment(control: &Control, time: u64) -> humantime::Rfc3339Timestamp {
     humantime::format_rfc3339_millis(control.date() - age)
 }
 
-/// What is told of a reason: how many, and for each interface what decided it, and a packet.
+/// Report of a drop reason: the number of packets, and for each interface the deciding object and a packet.
 async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Item = Captured>) -> Reply {
     let (node, name) = {
         let dataplane = control.room::<Dataplane>();

@@ -6,14 +6,14 @@ use quiver_wire::checksum;
 use quiver_wire::{EtherType, EthernetHeader, Ip4Header, Ip6Header, IpProtocol, MacAddress};
 use zerocopy::IntoBytes;
 
-/// What is said of a flow.
+/// A flow, as the command describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// What IP carries.
+    /// The IP protocol.
     pub protocol: IpProtocol,
-    /// The sender, with its port where the protocol has ports.
+    /// The source, with its port where the protocol has ports.
     pub source: SocketAddr,
-    /// The receiver.
+    /// The destination.
     pub destination: SocketAddr,
     /// The TTL or hop limit.
     pub hops: u8,
@@ -53,7 +53,7 @@ pub fn endpoint(text: &str) -> Result<SocketAddr, TupleError> {
     text.parse().or_else(|_| alone()).map_err(|_| TupleError::Address(text.into()))
 }
 
-/// What stands behind the IP header, its checksum still zero, and where that lies.
+/// Builds the payload behind the IP header, with a checksum of zero, and returns the checksum's offset.
 fn payload(flow: &Flow) -> (Vec<u8>, Option<usize>) {
     let ports = [flow.source.port().to_be_bytes(), flow.destination.port().to_be_bytes()].concat();
     match flow.protocol {

@@ -1,4 +1,4 @@
-//! The way of a packet through the graph.
+//! The path of a packet through the graph.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Table};
@@ -7,54 +7,54 @@ use quiver_engine::{Dataplane, Recollection, RehearsalError, To};
 use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, decided_by, restored, why_undecided};
 use serde_json::{Value, json};
 
-/// What a node did.
+/// Step of a packet: a node and its decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The node.
     pub node: &'static str,
     /// The arc by which the packet left; None if the node kept it.
     pub arc: Option<&'static str>,
-    /// What decided that, if it was not the packet itself.
+    /// The deciding object, if it was not the packet itself.
     pub decided_by: Option<String>,
-    /// Why nothing did, if its room says so.
+    /// Reason why there is no deciding object, if the node's room gives one.
     pub undecided: Option<Undecided>,
-    /// What the packet was when it came, in the words of the node's room.
+    /// Description of the packet on arrival, as the node's room formats it.
     pub detail: String,
-    /// The node that it leads to, if it is always the same.
+    /// The next node, if the arc always leads to the same one.
     pub to: Option<&'static str>,
-    /// Where that leads, if it leads out of the graph.
+    /// The packet's end, if the arc leads out of the graph.
     pub end: Option<End>,
-    /// The worker that the node is on, and the other one to which it hands the packet.
+    /// The node's worker.
     pub worker: usize,
-    /// See there.
+    /// The worker to which the node hands the packet.
     pub handed_to: Option<usize>,
 }
 
 impl Step {
-    /// What decided it, or why nothing did.
+    /// The deciding object, or the reason why there is none.
     pub fn because(&self) -> String {
         let undecided = self.undecided.unwrap_or(Undecided::Packet);
         self.decided_by.clone().unwrap_or_else(|| undecided.to_string())
     }
 }
 
-/// What becomes of a packet, or of a copy of it.
+/// End of a packet, or of a copy of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is sent by this interface.
+    /// The interface sends it.
     Sent(String),
-    /// It is lost at this node for this reason.
+    /// The node drops it for this reason.
     Dropped {
         /// The node.
         node: &'static str,
         /// The reason.
         reason: &'static str,
     },
-    /// It is given to control for this reason.
+    /// It is punted to control for this reason.
     Punted(&'static str),
-    /// A node has done with it what was to be done.
+    /// The node consumes it.
     Done(&'static str),
-    /// A node keeps it: it waits there, or the way on cannot be told.
+    /// The node keeps it: it waits there, or its further path is unknown.
     Kept(&'static str),
 }
 
@@ -70,13 +70,13 @@ impl std::fmt::Display for End {
     }
 }
 
-/// The way of a packet.
+/// The path of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way(pub Vec<Step>);
 
 impl Way {
-    /// What workers would do with a frame that an interface received now, or that a part of one has. They are asked for what only
-    /// they know, such as the ports of a packet in fragments; nothing else comes of asking.
+    /// Rehearses a frame that an interface, or one of its sub-interfaces, would receive now. Workers are asked for
+    /// state that only they have, such as the ports of a fragmented packet; asking has no other effect.
     pub async fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
         let whole = restored(control, interface, frame, Left::Frame);
         let (interface, frame) = whole.as_ref().map_or((interface, frame), |(whole, frame)| (*whole, &frame[..]));
@@ -94,7 +94,7 @@ impl Way {
             }
         }
     }
-    /// What records of a packet tell.
+    /// The path that trace records tell.
     pub fn told(control: &Control, records: &[Record]) -> Way {
         let mut steps: Vec<Step> = vec![];
         for record in records {
@@ -113,16 +113,16 @@ impl Way {
         }
         Way(steps)
     }
-    /// What became of the packet and of copies of it; none where the records do not say.
+    /// Ends of the packet and of its copies; none where the records do not show them.
     pub fn ends(&self) -> impl Iterator<Item = &End> {
         self.0.iter().filter_map(|step| step.end.as_ref())
     }
-    /// Where the packet, or a copy of it, is lost at this node for this reason.
+    /// The step at which the packet, or a copy of it, is dropped at this node for this reason.
     pub fn loss(&self, node: &str, reason: &str) -> Option<&Step> {
         let is_it = |end: &End| matches!(end, End::Dropped { node: at, reason: why } if *at == node && *why == reason);
         self.0.iter().find(|step| step.end.as_ref().is_some_and(is_it))
     }
-    /// For people.
+    /// Text for people.
     pub fn table(&self) -> Table {
         let mut table = Table::new(["Node", "To", "Because of", "Packet"]);
         for step in &self.0 {

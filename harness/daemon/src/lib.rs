@@ -1,5 +1,5 @@
-//! What the lab's crates need to run a quiverd: its [program](built) and [kind](is_debug_build), its [answers](ask), its
-//! [memory](resident).
+//! Functions for the lab's crates to run a quiverd: its [program](built) and [kind](is_debug_build), its
+//! [answers](ask), its [memory](resident).
 #![forbid(unsafe_code)]
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,7 +13,8 @@ use quiver_stop::Wait;
 /// Gives a command, as users type it, at a command socket, and returns the end of the answer, in JSON.
 ///
 /// # Errors
-/// Nobody is there, it hangs up, it has not answered when the wait is over, or with something that is no answer.
+/// No daemon serves there, it closes the connection, it has not answered when the wait is over, or its answer is
+/// malformed.
 pub fn ask(socket: &Path, line: &str, mut wait: Wait) -> io::Result<Response> {
     let mut stream = UnixStream::connect(socket)?;
     let request = Request::Command { line: line.into(), json: true };
@@ -45,7 +46,7 @@ pub fn ask(socket: &Path, line: &str, mut wait: Wait) -> io::Result<Response> {
     }
 }
 
-/// One of Quiver's programs: beside this one, or above it where this one is a test.
+/// Path of a program of Quiver: beside this program, or one folder above it if this is a test.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] if it is not there.
@@ -55,7 +56,7 @@ pub fn built(program: &str) -> io::Result<PathBuf> {
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not built: `cargo build --workspace`"))
 }
 
-/// Whether a quiverd is a debug build, whose figures mean nothing: it is about ten times as slow as the one that users run.
+/// Whether a quiverd is a debug build, whose figures mean nothing: it is about ten times as slow as a release build.
 ///
 /// # Errors
 /// It cannot be started.
@@ -99,7 +100,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    /// A socket at which somebody answers one command like this.
+    /// Asks at a socket where a peer answers one command with this text.
     fn answered(answer: &'static str) -> io::Result<Response> {
         let path = std::env::temp_dir().join(format!("quiver-ask-{}-{}", std::process::id(), answer.len()));
         let listener = UnixListener::bind(&path)?;
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(nobody.expect_err("nobody").kind(), io::ErrorKind::NotFound);
     }
 
-    /// Somebody takes commands and says nothing, or half a line.
+    /// The peer takes commands and answers with nothing, or with half a line.
     #[test]
     fn who_hangs_is_not_waited_for_when_the_run_is_to_end() {
         for said in ["", "{"] {

@@ -1,4 +1,4 @@
-//! What can go wrong outside packets: missing rights, missing programs, failing commands.
+//! Errors outside packets: missing rights, missing programs, failing commands.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub enum Error {
     /// Neither root's rights nor an unprivileged user namespace can be had.
     #[error("this machine gives no right to make network namespaces: {remedy}")]
     Forbidden {
-        /// What would give the right.
+        /// Remedy that gives the right.
         remedy: String,
     },
     /// Programs of other packages are not installed.
@@ -24,7 +24,7 @@ pub enum Error {
     Start {
         /// The whole command line.
         command: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A program ended with a failure.
@@ -34,7 +34,7 @@ pub enum Error {
         command: String,
         /// Its exit status.
         status: std::process::ExitStatus,
-        /// What it said.
+        /// Its output.
         output: String,
     },
     /// A program did not get ready.
@@ -44,17 +44,17 @@ pub enum Error {
         command: String,
         /// The text that it should have said.
         awaited: String,
-        /// How long it was given.
+        /// Time limit.
         seconds: u64,
-        /// What it said instead.
+        /// Its output.
         output: String,
     },
     /// A system call failed.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// Attempted action.
         action: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }

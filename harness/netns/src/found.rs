@@ -58,7 +58,7 @@ impl Found {
         kill(Pid::from_raw(self.id), Signal::SIGKILL)
             .map_err(|e| Error::system(format!("stop process {}", self.id), e))?;
         let limit = Instant::now() + Duration::from_secs(10);
-        // The first process of a world ends only after all others, but whoever adopted it may not have waited for it.
+        // The first process of a world ends only after all others, but its new parent may not have waited for it yet.
         while fs::exists(format!("/proc/{}/exe", self.id)).unwrap_or(false) && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -70,7 +70,7 @@ fn is_first_process(id: i32, name: &CStr) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else { return false };
     let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default().trim();
     let user = field("Uid:").split_whitespace().next().and_then(|id| id.parse().ok());
-    // An ended process that nobody has waited for yet is still listed.
+    // An ended process is still listed until its parent waits for it.
     let is_alive = !field("State:").starts_with(['Z', 'X']);
     is_alive
         && field("Name:").as_bytes() == name.to_bytes()

@@ -1,4 +1,4 @@
-//! Which programs of other packages are needed, from the one list that `harness/provide` reads too.
+//! Required programs of other packages, from the list that `harness/provide` reads, too.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use crate::find;
 
 const LIST: &str = include_str!("../../packages.txt");
 
-/// What a program is needed for.
+/// Purpose of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The demo.
@@ -47,7 +47,7 @@ impl<'t> Entry<'t> {
         Some(Self { purpose, program, package, told_by })
     }
 
-    /// Whether the program in PATH is the one that is meant.
+    /// Whether the program in PATH is the right one.
     fn is_there(&self) -> bool {
         let Some(program) = find(self.program) else { return false };
         let Some((option, answer)) = self.told_by else { return true };

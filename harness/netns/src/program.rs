@@ -10,7 +10,7 @@ use std::{env, io, thread};
 
 use crate::Error;
 
-/// How often a waiting loop looks.
+/// Interval of checks in a wait.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Numbers the log files.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
@@ -106,7 +106,7 @@ impl Program {
         self.child.try_wait().map_err(|e| Error::system(format!("look after `{}`", self.command), e))
     }
 
-    /// What the program has written so far.
+    /// Output of the program so far.
     pub fn output(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// How this process can come by network namespaces.
+/// Rights by which this process can make network namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rights {
     /// By its own rights, in the user namespace where it runs.

@@ -29,13 +29,13 @@ use crate::{Error, Rights, rights, run};
 
 /// Tells the inner process that it is one; it also must have process id 1, so a grandchild is not misled.
 const INSIDE: &str = "QUIVER_WORLD";
-/// What the inner process writes to the lifeline when it is to outlive the outer one.
+/// Byte that the inner process writes to the lifeline if it is to outlive the outer one.
 const KEPT: u8 = b'k';
 
 /// Set once the inner process need not die with the outer one.
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
-/// What becomes of a signal by which a user ends a program.
+/// Effect of a signal by which a user ends a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Signalled {
     /// The world ends.
@@ -44,12 +44,12 @@ enum Signalled {
     PassesOn,
 }
 
-/// Whose network a world has.
+/// Network of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Network {
-    /// None but what is made in it.
+    /// A new network, with only what the world makes in it.
     Own,
-    /// That of whoever started it.
+    /// The network of the calling process.
     Machine,
 }
 
@@ -77,9 +77,9 @@ pub fn enter_handling_signals() -> Result<World, Error> {
     Ok(world)
 }
 
-/// The same, but on the network of whoever started it, whose interfaces can be used; namespaces made in it are the world's. Its
-/// `/run` is the machine's: programs that go out to other machines find there whom to ask for names and keys. Only with the
-/// rights of root, without a user namespace: in one of those nobody may use the machine's interfaces.
+/// The same, but on the network of the caller, whose interfaces can be used; namespaces made in it are the world's. Its
+/// `/run` is the machine's: programs that reach other machines find resolvers and key agents there. Needs the rights of
+/// root without a user namespace: in a user namespace the machine's interfaces cannot be used.
 ///
 /// An empty folder `/run/netns` is left where there was none, as by `ip netns`.
 pub fn enter_machine_network() -> Result<World, Error> {
@@ -231,7 +231,7 @@ fn inside(network: Network) -> Result<World, Error> {
     Ok(World { lifeline })
 }
 
-/// Keeps the mounts of this mount namespace from appearing in the one that it was copied from.
+/// Keeps the mounts of this mount namespace from appearing in the namespace that it was copied from.
 fn make_mounts_private() -> nix::Result<()> {
     let none: Option<&str> = None;
     let make_private = || mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);

@@ -9,7 +9,7 @@ use quiver_netns::{Namespace, Program, run};
 
 use crate::Error;
 
-/// How long quiverd may take to answer its first command.
+/// Longest time for quiverd to answer its first command.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A running quiverd; it is killed when this value is dropped.
@@ -44,7 +44,7 @@ impl Daemon {
         Ok(run(&mut call(&self.client, &self.socket, line))?)
     }
 
-    /// What the daemon has said on standard output and error.
+    /// Output of the daemon on standard output and error.
     pub fn output(&self) -> String {
         self.program.output()
     }
@@ -56,7 +56,7 @@ fn call(client: &PathBuf, socket: &str, line: &str) -> Command {
     command
 }
 
-/// The path of one of Quiver's programs: beside this one, or above it where this one is a test.
+/// Path of a program of Quiver: beside this program, or one folder above it if this is a test.
 fn built(program: &'static str) -> Result<PathBuf, Error> {
     let this = env::current_exe().map_err(|e| quiver_netns::Error::system("find the path of this program", e))?;
     let found = this.ancestors().skip(1).take(2).map(|folder| folder.join(program)).find(|path| path.is_file());

@@ -1,4 +1,4 @@
-//! What can go wrong with a site.
+//! Errors of a site.
 
 use std::net::Ipv4Addr;
 
@@ -21,21 +21,21 @@ pub enum Error {
     /// Packets do not cross the site.
     #[error("{join}: no packet came back from {address}: {source}{daemon}")]
     Unreachable {
-        /// What should carry them.
+        /// Connection that should carry them.
         join: Join,
         /// The server's address.
         address: Ipv4Addr,
-        /// How the last attempt ended.
+        /// Error of the last attempt.
         source: Box<Error>,
-        /// What quiverd has said, if it should carry them.
+        /// Output of quiverd, if it should carry them.
         daemon: String,
     },
     /// A program's report has not the expected form.
     #[error("the report of {program} is not understood: {report}")]
     Unreadable {
-        /// Whose report.
+        /// Program that wrote the report.
         program: &'static str,
-        /// What it says.
+        /// Its text.
         report: String,
     },
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::{Error, Site};
 
-/// How long a server may take to listen.
+/// Longest time for a server to listen.
 const LISTENING_WITHIN: Duration = Duration::from_secs(10);
 
-/// What carries the bytes.
+/// Transport of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// One connection, as fast as it goes.
+    /// One connection at full speed.
     Tcp,
     /// Datagrams of a full MTU at a fixed rate in megabits each second.
     Udp {
@@ -22,7 +22,7 @@ pub enum Protocol {
     },
 }
 
-/// What `iperf3` reports at its end.
+/// Report of `iperf3`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
     /// Payload that the server got.
@@ -53,7 +53,7 @@ pub fn iperf3(site: &Site, protocol: Protocol, seconds: u64) -> Result<Transfer,
     Ok(transfer)
 }
 
-/// How many TCP segments the server's namespace has queued behind a gap so far.
+/// Number of TCP segments that the server's namespace has queued behind a gap so far.
 fn out_of_order(site: &Site) -> Result<u64, Error> {
     let counters = run(site.server().command("cat").arg("/proc/net/netstat"))?;
     counter(&counters, "TcpExt:", "TCPOFOQueue").ok_or_else(|| Error::unreadable("/proc/net/netstat", &counters))

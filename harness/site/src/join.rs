@@ -3,18 +3,18 @@
 use std::fmt;
 use std::fs::File;
 
-/// What stands between client and server.
+/// Connection of client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// Nothing: a veth pair from one to the other.
+    /// A veth pair from one to the other.
     Veth,
     /// Two veth pairs and a Linux bridge in a third namespace.
     LinuxBridge,
     /// quiverd.
     Quiver {
-        /// What it does with packets.
+        /// Its function.
         function: Function,
-        /// How it is attached.
+        /// Its driver.
         driver: Driver,
     },
     /// Two quiverd, each with a tap of one end, joined by memif.
@@ -26,7 +26,7 @@ pub enum Join {
     },
 }
 
-/// What quiverd does between client and server.
+/// Function of quiverd between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// Hands frames from one interface to the other.
@@ -37,19 +37,19 @@ pub enum Function {
     Router,
 }
 
-/// How quiverd is attached to the namespaces of client and server.
+/// Driver that attaches quiverd to the namespaces of client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    /// By tap interfaces whose kernel sides are in the namespaces.
+    /// Tap interfaces, whose kernel sides are in the namespaces.
     Tap,
-    /// By packet sockets on the ends of veth pairs.
+    /// Packet sockets on the ends of veth pairs.
     AfPacket,
 }
 
 impl Driver {
     /// The faster of the drivers that this process may use.
     ///
-    /// Debian lets everybody open the tap driver's device, other systems only root. In a user namespace packet sockets
+    /// Debian lets every user open the tap driver's device, other systems only root. In a user namespace packet sockets
     /// need nothing from outside.
     pub fn best() -> Self {
         let device = File::options().read(true).write(true).open("/dev/net/tun");

@@ -6,7 +6,7 @@ use quiver_netns::{Namespace, run};
 
 use crate::Error;
 
-/// What `ping` reports at its end.
+/// Report of `ping`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ping {
     /// The shortest round trip, in microseconds.

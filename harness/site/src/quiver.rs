@@ -1,4 +1,4 @@
-//! What quiverd is told so that it joins a client and a server.
+//! Configuration by which quiverd joins a client and a server.
 
 use quiver_netns::{Namespace, veth};
 

@@ -10,7 +10,7 @@ use crate::addresses::Addresses;
 use crate::ping::{Ping, echo};
 use crate::{Daemon, Error, Join, quiver};
 
-/// How long a site may take until the first packet comes back.
+/// Longest time until the first packet comes back.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A site that stands; everything of it goes when this value is dropped.
@@ -23,7 +23,7 @@ pub struct Site {
     other: Option<Daemon>,
     client: Namespace,
     server: Namespace,
-    /// What joins the two, where it has namespaces of its own.
+    /// Namespaces of the connection, where it has some of its own.
     between: Vec<Namespace>,
     addresses: Addresses,
     join: Join,
@@ -79,7 +79,7 @@ impl Site {
         Ok(site)
     }
 
-    /// What joins the two.
+    /// Connection of client and server.
     pub fn join(&self) -> Join {
         self.join
     }
@@ -94,7 +94,7 @@ impl Site {
         &self.server
     }
 
-    /// How the client reaches the server.
+    /// The server's address as the client reaches it.
     pub fn server_address(&self) -> Ipv4Addr {
         self.addresses.server
     }

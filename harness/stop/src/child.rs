@@ -11,21 +11,21 @@ use nix::unistd::Pid;
 
 use crate::Stop;
 
-/// How often it is looked whether the run is to end.
+/// Interval of checks whether the run is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a group has to end in good order.
+/// Time in which a group may end in good order.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Whom a child's end is asked of.
+/// Receiver of the request to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// The process, which ends in good order, in its own time.
+    /// The process, which ends in its own time.
     Process,
-    /// Its group, which it leads: all that it has started. What is there after two seconds more is killed.
+    /// Its process group with all its descendants; processes still running after two more seconds are killed.
     Group,
 }
 
-/// Waits for a child's end, and returns what it wrote to its pipes. Once the run is to end, it is asked to, once.
+/// Waits for a child's end, and returns its output. When the run is to end, asks the child once to end, too.
 ///
 /// # Errors
 /// Its pipes cannot be read.
@@ -39,7 +39,8 @@ pub fn output_of(child: Child, asked: Asked, stop: &Stop) -> io::Result<Output> 
                 match asked_at {
                     // A group that is not there yet will be; a child that is gone has ended at the next look.
                     None if stop.is_set() && kill(whom, Signal::SIGTERM).is_ok() => {
-                        // Whoever stands still, as after a look at a terminal that is not theirs, hears nothing.
+                        // A stopped process, as after a read from a terminal in the background, handles no signal
+                        // before it continues.
                         let _ = kill(whom, Signal::SIGCONT);
                         asked_at = Some(Instant::now());
                     }

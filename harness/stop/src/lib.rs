@@ -1,5 +1,5 @@
-//! How a run of the lab is asked to end: a flag ([`Stop`]), limits for waiting that heed it ([`Wait`]), and
-//! children that hear of it ([`output_of`]).
+//! End of a run of the lab: a flag ([`Stop`]), waits with limits that heed it ([`Wait`]), and children that are asked
+//! to end ([`output_of`]).
 #![forbid(unsafe_code)]
 
 mod child;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an answer is still waited for once the run is to end: who answers at all has then told its counters.
+/// Longest wait for an answer once the run is to end; a responsive peer has sent its counters by then.
 const HEED: Duration = Duration::from_millis(700);
-/// How often a blocking wait looks up.
+/// Interval at which a blocking wait checks the flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Whoever wants the run to end says so here. Copies are of the same flag.
+/// Request to end the run. All clones are the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// What ends the run once it is set, by a signal's handler, for example.
+    /// The flag, to be set by a signal's handler, for example.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
@@ -67,12 +67,12 @@ impl Wait {
         thread::sleep(time.min(self.turn()));
     }
 
-    /// How long it takes at most: less than at its beginning once the run is to end.
+    /// Limit of the wait: shorter than at its beginning once the run is to end.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// How long it has taken so far.
+    /// Time spent so far.
     pub fn spent(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -16,6 +16,7 @@ mod report;
 mod shape;
 mod stall;
 mod tables;
+mod turns;
 mod workers;
 
 use std::path::{Path, PathBuf};
@@ -84,6 +85,15 @@ enum Bench {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
+    },
+    /// Longest turns of the control thread while hundreds of thousands of routes are applied, shown, compared and rolled back
+    Turns {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// Routes of the configurations
+        #[arg(long, value_name = "COUNT,...", value_delimiter = ',', default_values_t = turns::SIZES)]
+        routes: Vec<u32>,
     },
     /// Measure the lab's generator: packets per second into memif on one core, its pace over ten seconds, its own
     /// latency
@@ -174,6 +184,7 @@ fn main() -> ExitCode {
             Bench::Generator { csv } => generator::run(csv.as_deref()),
             Bench::Tables { csv, only } => tables::run(csv.as_deref(), &only),
             Bench::Stall { csv } => stall::run(csv.as_deref()),
+            Bench::Turns { csv, routes } => turns::run(csv.as_deref(), &routes),
             Bench::Document => document::write(Path::new(".")),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),

@@ -98,7 +98,7 @@ impl Quiverd {
         Ok(Usage { time, worker, others, naps, sleeps })
     }
     /// Asks a command, and returns its answer as JSON.
-    fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
+    pub fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
         let answer = quiver_daemon::ask(&self.folder().join("cli"), line, Stop::default().wait(READY_WITHIN));
         match answer.map_err(|error| format!("quiverd does not answer: {error}"))? {
             Response::Done(answer) => Ok(answer.json),

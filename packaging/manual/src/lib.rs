@@ -45,7 +45,7 @@ pub fn check(program: &Command, name: &str, section: &str) {
 /// The pages of a command and of the commands below it.
 fn pages(command: &Command, name: &str, section: &str, files: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     let mut text = Vec::new();
-    // clap takes texts that live as long as the program; this one is a test.
+    // clap takes texts that live as long as the program; this is a test.
     let (title, typed): (&'static str, &'static str) = (name.to_owned().leak(), name.replace('-', " ").leak());
     let page = command.clone().name(title).bin_name(typed).disable_help_subcommand(true);
     let source = concat!("Quiver ", env!("CARGO_PKG_VERSION"));

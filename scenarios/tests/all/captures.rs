@@ -152,7 +152,7 @@ fn a_capture_that_has_its_packets_holds_nothing() {
     send(&mut daemon, 0..5);
     daemon.configure("pcap trace off\npcap dispatch trace off");
     assert_eq!(packets(&files.read(FILE).expect("begun")).len(), 5);
-    // Nobody has to take note of those that ended: only so many are told of.
+    // Ended captures need no acknowledgment: only the last ones are listed.
     for number in 0..100 {
         daemon.configure(&format!("pcap trace rx max 1 file seen{number}.pcap"));
         send(&mut daemon, 0..1);

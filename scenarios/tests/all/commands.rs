@@ -1,4 +1,4 @@
-//! What holds for the commands of all rooms.
+//! Tests that hold for the commands of all rooms.
 
 /// The line that gives a command no more than it must have. None if it must have an argument.
 fn shortest(grammar: &str) -> Option<String> {

@@ -226,7 +226,7 @@ fn repair(frame: &mut [u8]) {
 
 type Outcome = (Vec<(String, Vec<u8>)>, BTreeMap<(&'static str, &'static str), u64>);
 
-/// What leaves, and how many packets took which arc.
+/// Returns the sent packets, and the number of packets on each arc.
 fn run(frames: &[(usize, Vec<u8>)], level: Level) -> Outcome {
     let setup = Setup { level, buffers: 512, ..Setup::default() };
     let mut daemon = Daemon::new(ROOMS, setup).expect("the rooms fit together");

@@ -141,7 +141,7 @@ const UNBUFFERED: &str = "what_finds_no_buffer_is_dropped_by_name";
 const OF_NO_LINUX: &str = "no Linux does so: a socket stands for it";
 
 impl Exception {
-    /// What is wrong with it, if it is not so that its test is there and speaks of the reason.
+    /// Error text, if its test is missing or does not name the reason.
     fn problem(&self, root: &Path) -> Option<String> {
         let Exception { node, reason, why, file, test } = self;
         let text = fs::read_to_string(root.join(file)).unwrap_or_default();

@@ -11,7 +11,7 @@ use quiver_scenarios::state::{compare, state};
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
-/// What there is beside the interface that goes.
+/// Configuration beside the interface that is deleted.
 const BASE: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
@@ -27,10 +27,10 @@ const BASE: &str = "
 ";
 const MAC: &str = "02:00:00:00:00:a1";
 
-/// What it is called, the commands, and the packets with the interfaces that they come to.
+/// Name of a case, its commands, and its packets, each with its receiving interface.
 type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// What refers to an interface: commands and packets that make it so, with `IT` for the interface's name.
+/// References to an interface: commands and packets that create them, with `IT` for the interface's name.
 const KINDS: [Case; 17] = [
     ("address", "set interface ip address IT 10.1.0.1/24", &[]),
     ("table", "set interface ip table IT 7\nset interface ip address IT 10.1.0.1/24", &[]),
@@ -120,7 +120,7 @@ fn send(daemon: &mut Daemon, name: &str, packets: &[(&str, &str)]) {
     }
 }
 
-/// What becomes of the probes, and of what waits: what is sent where, and what is dropped for which reason.
+/// Results of the probes and of waiting packets: sent packets by interface, and drops by reason.
 fn probed(daemon: &mut Daemon, name: &str) -> (Vec<String>, BTreeMap<String, u64>) {
     daemon.settle().expect("it comes to rest");
     let before = daemon.drops();
@@ -233,7 +233,7 @@ fn a_packet_that_came_in_by_an_interface_that_is_no_more_is_not_the_next_one_s()
     send(&mut daemon, "pg1", &[("IT", packet)]);
     daemon.configure("delete packet-generator interface pg1");
     create(&mut daemon, "pg1");
-    // Its neighbour is silent: whoever sent it would be told, by an address of the interface.
+    // Its neighbor is silent: the sender of the packet gets an ICMP error from an address of the interface.
     daemon.advance(Duration::from_secs(10)).expect("it comes to rest");
     let drops = daemon.drops();
     assert_eq!(drops.get(&("ip4-resolve", "interface-gone")), Some(&1), "{drops:?}");

@@ -25,7 +25,7 @@ fn configuration(rng: &mut Rng) -> String {
         numbers.truncate(rng.usize(..=most));
         numbers
     };
-    // One of so many, or in a tame configuration this one.
+    // One of so many, or a fixed one in a tame configuration.
     let any = |rng: &mut Rng, of: usize, tame: usize| if is_tame { tame } else { rng.usize(..of) };
     let mut interfaces = vec!["pg0".to_owned()];
     interfaces.extend(some(rng, 2, 2).iter().map(|n| format!("pg{}", n + 1)));

@@ -1,5 +1,5 @@
-//! What other programs make of what Quiver shows of packets: Wireshark of a capture's comments, a reader of XML and a renderer of
-//! the picture of the graph.
+//! Output about packets, read by other programs: Wireshark reads a capture's comments, an XML reader and a renderer
+//! read the picture of the graph.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -179,8 +179,8 @@ impl Drawn {
     }
 }
 
-/// What Chromium makes of a picture, in the order of the file: the picture, boxes, texts, and lines with their titles. Behind each line
-/// come its ends: where it begins, and where it leads to.
+/// Elements of a picture as Chromium draws them, in the order of the file: the picture, boxes, texts, and lines with
+/// their titles. Behind each line come its two ends.
 fn drawn_by_a_browser(svg: &str) -> Vec<Drawn> {
     let folder = tempfile::tempdir().expect("there is room");
     let script = "

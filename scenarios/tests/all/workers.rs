@@ -61,12 +61,12 @@ fn stream(rate: &str) -> String {
     )
 }
 
-/// What came out, but for announcements of the router's own addresses.
+/// Sent packets without announcements of the router's own addresses.
 fn routed(daemon: &mut Daemon) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
     daemon.sent().into_iter().filter(|(_, bytes)| !bytes.starts_with(&[0xff; 6]))
 }
 
-/// What came out, by flow in the order of its packets: the packets' numbers, and their bytes.
+/// Sent packets by flow in their order: number and bytes of each.
 #[derive(Default, PartialEq, Debug)]
 struct Seen(BTreeMap<u16, Vec<(u64, Vec<u8>)>>);
 
@@ -84,7 +84,7 @@ impl Seen {
     }
 }
 
-/// What one worker does.
+/// Result of one worker.
 fn alone() -> Seen {
     let (mut daemon, mut seen) = (daemon(1), Seen::default());
     daemon.configure(ROUTER);

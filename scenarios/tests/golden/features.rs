@@ -42,7 +42,7 @@ const PORTS: &str = "
     abf policy add ip6 id 2 acl 2 via 2001:db8:1::2 pg1
 ";
 
-/// How senders are checked.
+/// Mode of the source check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Check {
     Off,
@@ -50,7 +50,7 @@ enum Check {
     Strict,
 }
 
-/// What is enabled, by interface: pg0 and pg0.7.
+/// Enabled features by interface: pg0 and pg0.7.
 #[derive(Debug)]
 struct Features {
     table: u32,
@@ -160,7 +160,7 @@ impl Features {
     }
 }
 
-/// What is sent, by interface and in its order; the counts of all arcs; those of interfaces.
+/// Sent packets by interface and in order; the counters of all arcs; those of interfaces.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     sent: BTreeMap<String, Vec<Vec<u8>>>,

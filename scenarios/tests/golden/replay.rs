@@ -1,5 +1,5 @@
-//! Captures of other programs' tests, replayed into every input: real packets of protocols that nobody here thought of, and
-//! malformed ones of people who looked for what breaks dissectors.
+//! Captures of other programs' tests, replayed into every input: real packets of protocols that these tests do not
+//! know, and malformed packets that were made to break dissectors.
 //!
 //! The files are not a part of this repository. `QUIVER_CAPTURES` names a folder that has them, somewhere below, as `.pcap` and
 //! `.pcapng`; without it the test is reported as `ignored`. Debian's source packages of tcpdump and wireshark hold some hundreds:
@@ -314,7 +314,7 @@ fn replay(files: &[(&PathBuf, Packets)], failures: &mut Vec<String>) -> Result<(
         }
         daemon.run("show trace max 500")?;
     }
-    // Neighbours that nobody is, packets that are never whole.
+    // Time out unresolved neighbors and incomplete packets.
     daemon.advance(Duration::from_secs(70))?;
     let drops = daemon.drops();
     if waiting(&daemon) != 0 {

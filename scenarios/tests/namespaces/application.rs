@@ -9,10 +9,10 @@ use quiver_site::Daemon;
 
 use crate::memif::{address, attach, memif, ten_pings};
 
-/// What the program is told to be the application.
+/// Argument that starts this program as the application.
 const AS_APPLICATION: &str = "--memif-application";
 const SOCKET: &str = "/run/application.sock";
-/// How long it may take until both are connected.
+/// Longest time until both are connected.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The application, if this process was started as one; it does not return then, unless it fails.

@@ -16,7 +16,7 @@ use tokio::sync::Barrier;
 use tokio::time::timeout;
 
 const CONNECTIONS: usize = 1000;
-/// What each connection carries in each direction.
+/// Bytes of each connection in each direction.
 const BYTES: usize = 16 * 1024;
 const PORT: u16 = 7000;
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,5 +1,5 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`feed`], [`peers`], [`readme`], [`transactions`] and
+//! that the tests themselves work; [`feed`], [`names`], [`peers`], [`readme`], [`transactions`] and
 //! [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
@@ -11,6 +11,7 @@ mod connections;
 mod feed;
 mod file;
 mod memif;
+mod names;
 mod peers;
 mod pings;
 mod readme;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
             .chain(testpmd::trials(world))
             .chain(workers::trials(world))
             .chain([narrow])
+            .chain(trials::of("names", world, names::TRIALS))
             .chain(trials::of("feed", world, feed::TRIALS))
             .chain(trials::of("peers", world, peers::TRIALS))
             .chain(trials::of("readme", world, readme::TRIALS))

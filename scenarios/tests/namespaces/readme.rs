@@ -42,7 +42,7 @@ fn first_session(_: &World) -> Result<(), Failed> {
     saved(&folder.path().join("running.yaml"))
 }
 
-/// The session ends with a configuration that has all sections of the one that it began with.
+/// The session ends with a configuration that has all sections of the initial one.
 fn saved(file: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(file)?;
     let sections = ["taps:", "sub-interfaces:", "bridge-domains:", "acls:", "acl-interfaces:"];

@@ -8,7 +8,7 @@ use quiver_site::Daemon;
 
 use crate::memif::{address, attach, memif, ten_pings};
 
-/// How long two quiverd may take until they are connected.
+/// Longest time until two quiverd are connected.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where the master in namespace `quiver` listens, where the slave in `quiver2` connects to, and whether that is the same.

@@ -11,13 +11,13 @@ use quiver_site::Daemon;
 use crate::memif::{address, attach, memif, ten_pings};
 
 const PROGRAM: &str = "dpdk-testpmd";
-/// How long DPDK may take to start and connect.
+/// Longest time for DPDK to start and connect.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What quiverd's end wants to hear, or tells.
+/// Secret that quiverd's end demands or sends.
 const SECRET: &str = "knock";
 
-/// What testpmd is.
+/// Role of testpmd.
 #[derive(Clone, Copy)]
 struct Peer {
     /// The slave, as DPDK's older name has it `client`; or else the master.
@@ -127,7 +127,7 @@ fn is_lost(daemon: &Daemon) -> Result<(), Failed> {
     Ok(())
 }
 
-/// How often quiverd's worker has gone to sleep until an interrupt.
+/// Number of times that quiverd's worker has slept until an interrupt.
 fn slept(daemon: &Daemon) -> Result<u64, Failed> {
     let workers: Vec<serde_json::Value> = serde_json::from_str(&daemon.command("show threads --json")?)?;
     workers

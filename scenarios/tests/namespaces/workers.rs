@@ -22,7 +22,7 @@ const WINDOW: usize = 32;
 const PACKETS_MIN: usize = 1000;
 /// Moves of queues and flows during the traffic.
 const MOVES: usize = 24;
-/// How long a packet may take.
+/// Longest time for a packet to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 const PORT: u16 = 7000;
 

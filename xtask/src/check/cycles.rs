@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A module's path: no names for the crate's root.
 type Module = Vec<String>;
 
-/// What a file names of its own crate.
+/// Names that a file uses of its own crate.
 #[derive(Default, Debug)]
 struct Names {
     /// Paths that it uses, from the crate's root on.

@@ -13,7 +13,7 @@ pub fn broken(root: &Path, page: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands in the round brackets of `[text](target)`, outside blocks of code.
+/// Targets of `[text](target)` outside code blocks.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     let prose = text.lines().filter(move |line| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// Kinds of messages that somebody sends of himself; replies and details come with them.
+/// Roles of messages that are sent on their own; replies and details come with them.
 const ASKED: [&str; 5] = ["request", "dump", "stream", "event", "bare"];
 
 /// The messages that sources define, and the words of tests.
@@ -24,7 +24,7 @@ impl Messages {
         self.walk(file, is_test, tokens);
     }
 
-    /// What no test names, neither by its type nor by its name in VPP; a sentence each.
+    /// Messages that no test names, neither by type nor by VPP's name; a sentence each.
     pub fn untested(&self) -> impl Iterator<Item = String> {
         let untested = self.defined.iter().filter(|(message, _)| !self.tested.contains(&plain(message)));
         untested

@@ -8,8 +8,9 @@
 //! - A target whose manifest says `test = false` or `doctest = false` has no such tests.
 //! - Files of a crate do not import each other in a circle.
 //! - Links between the repository's pages lead somewhere.
-//! - Pages describe each item in a sentence that names its subject.
+//! - Pages describe each item in a sentence that names its subject, and doc comments begin with theirs.
 
+mod comments;
 mod cycles;
 mod links;
 mod messages;
@@ -24,7 +25,7 @@ use std::{fs, io};
 
 /// The list of audited files, in the workspace's root.
 const LIST: &str = "unsafe-files.txt";
-/// Words that mark a place for things whose place nobody thought about.
+/// Names of modules without a subject.
 const EMPTY_NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "manager", "misc"];
 
 /// Checks the workspace and prints what is wrong.
@@ -59,6 +60,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         let name = relative(file);
         let source = fs::read_to_string(file)?;
         messages.examine(&name, &source);
+        problems.extend(comments::unclear(&name, &source));
         if let Some((folder, below)) = cycles::place(&name) {
             crates.entry(folder).or_default().examine(&name, &below, &source);
         }

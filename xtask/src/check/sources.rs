@@ -1,13 +1,13 @@
-//! What a source file does that only audited files may: unsafe code, seen as the compiler sees it, by tokens.
+//! Uses of unsafe code, which only audited files may have, found by tokens as the compiler sees them.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What was found in a file.
+/// Findings in a file.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub struct Findings {
-    /// It has the keyword, or lets the lint that denies it pass.
+    /// The file uses the keyword, or allows the lint that denies it.
     pub uses_unsafe: bool,
-    /// Files that it takes for source whatever their names are: nobody would look into them.
+    /// Files that it includes as source under other names: the check would miss them.
     pub hidden: Vec<String>,
 }
 

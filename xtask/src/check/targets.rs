@@ -60,7 +60,7 @@ fn targets(manifest: &str) -> Vec<Target> {
     targets
 }
 
-/// What a source file has.
+/// Contents of a source file.
 #[derive(Default)]
 struct Found {
     has_tests: bool,
@@ -139,7 +139,7 @@ fn attribute(tokens: &[TokenTree], at: usize) -> Option<(&Group, usize)> {
     }
 }
 
-/// What matters of an attribute.
+/// Relevant part of an attribute.
 enum Attribute {
     /// `#[test]`, of the standard library or another one.
     Test,

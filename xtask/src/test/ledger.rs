@@ -1,4 +1,4 @@
-//! What a run cost, in CPU seconds by step, crate and test, beside the figures that are kept.
+//! Cost of a run in CPU seconds by step, crate and test, beside the committed figures.
 //!
 //! Machines differ, and so does one machine from hour to hour. Kept figures are therefore scaled by what compiling one crate,
 //! [`REFERENCE`], took in both runs. Only a run that compiled everything is compared.

@@ -24,7 +24,7 @@ pub enum Stage {
     Guards,
 }
 
-/// What clippy is told of lints.
+/// Clippy's arguments for lints.
 const CLIPPY: [&str; 2] = ["--deny", "warnings"];
 
 /// The instruction sets, as the engine's `--cfg` names them, and the step that compiles the engine for each alone.

@@ -27,8 +27,8 @@ impl CpuTime {
             .ok_or_else(|| Error::Unreadable { program: "/proc/stat", report: stat.trim().to_owned() })
     }
 
-    /// Reads the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)), where
-    /// the guests are also counted as user and nice, and stolen time was somebody else's.
+    /// Reads the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)), where the
+    /// guests are also counted as user and nice, and stolen time belongs to other virtual machines.
     fn read(stat: &str, ticks_per_second: f64) -> Option<Self> {
         let fields = stat.lines().next()?.strip_prefix("cpu ")?;
         let fields: Vec<f64> = fields.split_whitespace().filter_map(|field| field.parse().ok()).collect();

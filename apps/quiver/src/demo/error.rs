@@ -1,4 +1,4 @@
-//! What can go wrong in the demo.
+//! Errors of the demo.
 
 /// Why the demo could not be run, entered or ended.
 #[derive(Debug, thiserror::Error)]
@@ -18,12 +18,12 @@ pub enum Error {
     /// No demo of this user was left up.
     #[error("no demo of yours is up: start one with `quiver demo --keep`")]
     NotUp,
-    /// None of those that were left up is the one that was asked for.
+    /// No demo that is up has the requested id.
     #[error("no demo of yours has the id {id}: there is {known}")]
     UnknownId {
-        /// What was asked for.
+        /// Requested id.
         id: i32,
-        /// Those that there are.
+        /// Ids of demos that are up.
         known: String,
     },
     /// More than one was left up.
@@ -35,17 +35,17 @@ pub enum Error {
     /// The demo that is up has no namespace of this name.
     #[error("the demo has no namespace `{name}`: it has {known}")]
     UnknownNamespace {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// What there is.
+        /// Existing namespaces.
         known: String,
     },
     /// A program's report has not the expected form.
     #[error("the report of {program} is not understood: {report}")]
     Unreadable {
-        /// Whose report.
+        /// Program that wrote it.
         program: &'static str,
-        /// What it says.
+        /// Its text.
         report: String,
     },
 }

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::progress::Progress;
 use super::report::Row;
 
-/// How many echo requests are timed.
+/// Number of timed echo requests.
 const PINGS: u32 = 50;
 /// Their data, as `ping` has it by default.
 const PING_BYTES: u16 = 56;

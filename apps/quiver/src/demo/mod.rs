@@ -59,7 +59,7 @@ pub struct Demo {
     path: Vec<Path>,
 }
 
-/// Runs the demo; what went wrong is said on standard error.
+/// Runs the demo; errors go to standard error.
 pub fn run(demo: &Demo) -> ExitCode {
     let result = if demo.stop {
         kept::stop(demo.id)
@@ -79,7 +79,7 @@ pub fn run(demo: &Demo) -> ExitCode {
 
 fn measure_all(demo: &Demo) -> Result<(), Error> {
     packages::provide()?;
-    // The process that the user started waits here; what follows happens in the world.
+    // The process that the user started waits here; the rest happens in the world.
     let world = enter()?;
     let paths = if demo.path.is_empty() { Path::TABLE } else { &demo.path };
     let progress = Progress::new(paths.len());

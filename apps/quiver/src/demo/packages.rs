@@ -6,7 +6,7 @@ use quiver_netns::{Error, Purpose, missing_packages, run};
 
 use crate::show;
 
-/// Makes sure that every needed program is there: root installs what is missing, others learn the one line to run.
+/// Makes sure that every needed program is there: root installs missing packages, other users get the one line to run.
 pub fn provide() -> Result<(), Error> {
     let missing = missing_packages(&[Purpose::Run]);
     if missing.is_empty() {

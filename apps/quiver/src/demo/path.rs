@@ -19,7 +19,7 @@ impl Path {
     /// The paths of the table, in its order.
     pub const TABLE: &[Self] = &[Self::Veth, Self::LinuxBridge, Self::QuiverBridge, Self::QuiverRouter];
 
-    /// What stands between client and server on this path.
+    /// Connection of client and server on this path.
     pub fn join(self, driver: Driver) -> Join {
         let quiver = |function| Join::Quiver { function, driver };
         match self {

@@ -1,4 +1,4 @@
-//! What the demo is doing now: a bar on a terminal, plain lines elsewhere; on standard error in both cases.
+//! Progress of the demo on standard error: a bar on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Says what comes next on the current path.
+    /// Shows the next step on the current path.
     pub fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),

@@ -10,7 +10,7 @@ use super::cpu_time::CpuTime;
 use super::error::Error;
 use crate::show;
 
-/// How long the machine is watched before the first measurement.
+/// Length of the observation of the machine before the first measurement.
 const WATCHED: Duration = Duration::from_millis(500);
 /// The share of busy cores above which the table says that other work is in its figures.
 const BUSY: f64 = 0.10;
@@ -20,7 +20,7 @@ const BUSY: f64 = 0.10;
 pub struct Report {
     /// The kernel's version.
     kernel: String,
-    /// How many cores the demo may use.
+    /// Number of cores that the demo may use.
     cores: usize,
     /// The share of the cores' time that other work took before the demo.
     busy_before: f64,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How good what was found is for Quiver.
+/// Verdict on a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -25,16 +25,16 @@ impl Verdict {
     }
 }
 
-/// What was found about one thing.
+/// Finding about one requirement.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The requirement.
     pub about: &'static str,
-    /// The judgement.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// What there is.
+    /// State of this machine.
     pub found: String,
-    /// What to do for a better verdict.
+    /// Remedy for a better verdict.
     pub remedy: Option<String>,
 }
 

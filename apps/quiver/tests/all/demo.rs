@@ -130,7 +130,7 @@ fn a_kept_demo_can_be_played_with_and_ended() {
         let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no `{before}` in {text}"));
         rest.split_whitespace().next().unwrap_or_default()
     };
-    // Another demo may be up, of whoever works at this machine.
+    // Another demo of another user of this machine may be up.
     let (socket, id) = (told(" --socket "), told("demo --id "));
     let mut show = Command::new(env!("CARGO_BIN_EXE_quiver"));
     let output = show.args(["--socket", socket, "show", "interface"]).output().unwrap();
@@ -187,7 +187,7 @@ fn read_a_line(mut from: impl Read) {
 fn readers_that_go_away_end_it_quietly() {
     let mark = mark("closed");
     let before = traces(&mark);
-    // Nobody hears of the progress any more: the demo goes on.
+    // The reader of the progress goes away: the demo goes on.
     let mut child = demo(&mark, &["--seconds", "1", "--path", "veth"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -197,7 +197,7 @@ fn readers_that_go_away_end_it_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_success(&output);
     assert!(String::from_utf8(output.stdout).unwrap().contains("direct veth pair"));
-    // Nobody reads the table.
+    // The reader of the table goes away.
     let mut child = demo(&mark, &["--seconds", "1", "--path", "veth"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -215,7 +215,7 @@ fn readers_that_go_away_end_it_quietly() {
 fn without_root_it_runs_or_says_what_to_do() {
     let mark = mark("without-root");
     let before = traces(&mark);
-    // Nobody may read the folder where this was built; programs find each other by being neighbours.
+    // Others may not read the folder of the build; programs find each other by being in one folder.
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiver = folder.path().join("quiver");

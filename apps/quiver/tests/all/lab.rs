@@ -14,8 +14,8 @@ echo "$(dirname "$0") $$"
 for argument; do echo "$argument"; done
 "#;
 
-/// Programs are written by other processes. While this one had such a file open, one that another test starts could have
-/// it open, too, and the kernel starts no program that is open for writing.
+/// Scripts are written by another process. While this process has such a file open for writing, a program started by
+/// another test can inherit it, and the kernel starts no program that is open for writing.
 fn write(script: &str) {
     assert!(Command::new("sh").args(["-ec", script]).status().unwrap().success(), "{script}");
 }

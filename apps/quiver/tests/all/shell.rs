@@ -36,7 +36,7 @@ fn daemon(socket: &Path) {
 pub(crate) struct Terminal {
     pub(crate) shell: Child,
     keys: File,
-    /// What the shell has written, as it comes.
+    /// Output of the shell, as it comes.
     written: Receiver<Vec<u8>>,
     seen: String,
 }

@@ -30,7 +30,7 @@ struct TestBigDetails {
     filler: [u8; 1000],
 }
 
-/// What was logged.
+/// Log output.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -50,7 +50,7 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-/// Runs `test` against a server with these places, and returns what was logged. `big` is the number of [`TestBigDump`].
+/// Runs `test` against a server with these places, and returns the log. `big` is the number of [`TestBigDump`].
 fn with_server<F: Future<Output = ()>>(
     places: Places,
     is_paused: bool,
@@ -126,7 +126,7 @@ fn noise(seed: usize) -> Vec<u8> {
     (0..500).map(|_| next()).collect()
 }
 
-/// What a hostile client sends, and whether it is disconnected for that.
+/// Bytes of a hostile client, and whether they disconnect it.
 fn hostile(n: usize, big: u16) -> (Vec<u8>, bool) {
     let mut huge = framed(CONTROL_PING, &[0; 8]);
     huge[8..12].fill(0xff);
@@ -151,7 +151,7 @@ fn everybody_else_is_answered_while_thousands_send_nonsense_or_read_nothing() {
         for n in 0..crowd {
             let (bytes, ends) = hostile(n, big);
             let mut stream = UnixStream::connect(&path).await.unwrap();
-            // Who is disconnected in the middle cannot send the rest.
+            // A client that is disconnected in the middle cannot send the rest.
             let _ = stream.write_all(&bytes).await;
             if ends {
                 ended.push(stream)
@@ -161,7 +161,7 @@ fn everybody_else_is_answered_while_thousands_send_nonsense_or_read_nothing() {
             assert!(n % 10 > 0 || kind.ping(n as u32).await, "ping {n}");
         }
         for stream in &mut ended {
-            // Its end, or that what it sent was thrown away; before that, the answer to its greeting.
+            // Its end, or a reset because its data was discarded; before that, the answer to its greeting.
             while !matches!(stream.read(&mut [0; 65_536]).await, Ok(0) | Err(_)) {}
         }
         let mut late = Kind::connect(&path).await.expect("a place");
@@ -207,7 +207,7 @@ fn half_messages_of_hundreds_take_bounded_memory_and_nobody_elses_connection() {
         let ended = Rc::new(Cell::new(0));
         for n in 0..CROWD {
             let mut stream = UnixStream::connect(&path).await.unwrap();
-            // Who is disconnected in the middle cannot send the rest.
+            // A client that is disconnected in the middle cannot send the rest.
             let _ = stream.write_all(&half).await;
             let ended = ended.clone();
             tokio::task::spawn_local(async move {

@@ -7,8 +7,8 @@ use rustix::fs::fstat;
 
 use super::message::Sink;
 
-/// Whether standard error is the stream that systemd names in `JOURNAL_STREAM`, as device and inode. Where somebody has sent it
-/// elsewhere, it is not.
+/// Whether standard error is the stream that systemd names in `JOURNAL_STREAM`, as device and inode. It is not if
+/// standard error was redirected.
 pub(super) fn is_stderr() -> bool {
     let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     fstat(io::stderr()).is_ok_and(|about| stream == format!("{}:{}", about.st_dev, about.st_ino))

@@ -1,5 +1,5 @@
-//! Every metric says what it is, and the dashboard asks for metrics that this daemon serves. That Prometheus understands its
-//! queries is tested with Prometheus (`tests/programs/prometheus.rs`).
+//! Every metric has a description, and the dashboard asks for metrics that this daemon serves. A test with Prometheus
+//! shows that it understands the queries (`tests/programs/prometheus.rs`).
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ async fn every_metric_has_a_sentence_of_help_and_the_unit_of_its_name() {
         assert!(metrics.len() > 40, "{} metrics", metrics.len());
         for metric in &metrics {
             let (name, help) = (&metric.name, &metric.help);
-            assert!(!help.starts_with('/'), "{name} has no help: describe it in features/statistics/src/described.rs");
+            assert!(!help.starts_with('/'), "{name} has no help: describe its entry by `Segment::describe`");
             assert!(help.ends_with('.') && !help.contains(['{', '\n']), "{name}: {help}");
             assert!(metric.unit.is_none_or(|unit| name.ends_with(&format!("_{unit}"))), "{name}: {:?}", metric.unit);
         }

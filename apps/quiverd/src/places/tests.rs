@@ -1,4 +1,4 @@
-//! Who has to go, and who need not.
+//! Tests of eviction: clients that lose their place, and clients that keep it.
 
 use super::*;
 use tokio::time::advance;
@@ -62,7 +62,7 @@ async fn a_process_that_has_most_places_shares_with_others_and_not_with_itself()
     let [other] = asking(&places, 1000, 8);
     let of = SOMEBODY;
     assert_eq!(crowd[1].lost().await, Loss::Crowd { of, places: 6, limit: 6 }, "silent for longest");
-    // It has no more than those of another process, who is idle; and the crowd's newcomers take nothing from that.
+    // It has no more than those of another, idle process; and the crowd's newcomers take nothing from that.
     other.is(Doing::Idle);
     assert!(places.take(SOMEBODY).is_err() && !told_to_go(&other).await);
     let second = asking::<2>(&places, 1000, 8);
@@ -99,7 +99,7 @@ async fn a_user_with_many_processes_shares_with_users_of_few() {
     let others = asking::<2>(&places, 0, 7);
     let _one_more = asking::<1>(&places, 0, 7);
     assert!(told_to_go(&crowd[0][0]).await, "one of four processes");
-    // Three and three: who comes now could take from its own user only, whose processes have no more than its own.
+    // Three and three: a newcomer could take from its own user only, whose processes have no more than its own.
     assert!(places.take(Peer { user: Some(0), process: Some(7) }).is_err());
     assert!(places.take(Peer { user: Some(1000), process: Some(12) }).is_err());
     let _third_user = asking::<1>(&places, 5, 99);

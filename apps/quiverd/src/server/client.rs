@@ -27,7 +27,7 @@ pub(super) struct Client {
     received: Received,
 }
 
-/// What was received and not yet answered. A client that is idle has nothing here, not even memory.
+/// Received bytes that are not yet answered. An idle client has none, and holds no memory for them.
 #[derive(Default)]
 struct Received {
     bytes: Vec<u8>,
@@ -73,7 +73,7 @@ impl Client {
 
     /// Serves the client until it leaves, or has to go.
     pub async fn serve(mut self, control: Control, users: Rc<Users>, is_viewer: bool) {
-        // What it changes, its user has changed.
+        // Its user is the author of its changes.
         let author = users.author_of(&self.stream).await;
         let control = control.by(if is_viewer { author.as_viewer() } else { author }).through(SOURCE);
         loop {
@@ -93,7 +93,7 @@ impl Client {
                 Ok(None) => return,
                 Err(error) => Err(error),
             };
-            // A client that breaks off ends its task; there is nobody to tell.
+            // A broken connection ends its task; no client is left to tell.
             if served.is_err() {
                 return;
             }
@@ -120,7 +120,7 @@ impl Client {
                     self.send(part).await?;
                     self.place.is(Doing::Asking);
                 }
-                // Only the client's end matters now; what it sends meanwhile is kept.
+                // Only the client's end matters now; further input is kept.
                 more = read_more(&self.stream, &mut self.received), if self.received.is_empty() => if !more? {
                     return Ok(());
                 },
@@ -133,7 +133,7 @@ impl Client {
         self.send(end).await
     }
 
-    /// Sends a response, which counts to what waits for clients until it is read.
+    /// Sends a response; it counts as waiting for clients until it is read.
     async fn send(&mut self, response: Response) -> io::Result<()> {
         let line = line_of(&response);
         // It is in the line by now, and the reader may take its time.
@@ -208,7 +208,7 @@ fn too_long() -> Refusal {
     Refusal::because(Reason::TooLong, what)
 }
 
-/// Reads what has come, and waits for it; false at the end.
+/// Reads available input, and waits for it; returns false at the end.
 async fn read_more(stream: &UnixStream, received: &mut Received) -> io::Result<bool> {
     loop {
         // Memory is taken only when there is something to read.

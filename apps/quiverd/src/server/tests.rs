@@ -18,7 +18,7 @@ fn with_server<F: Future<Output = ()>>(test: impl FnOnce(PathBuf, Control) -> F)
     with_server_for(64, test);
 }
 
-/// How many echoes were answered.
+/// Number of answered echoes.
 struct Echoes(u32);
 
 /// The same, with so many places for clients.
@@ -76,7 +76,7 @@ async fn count(control: Control, matches: Matches, output: Output) -> Result<Rep
     Ok(Reply::text("end"))
 }
 
-/// What `std` would do, for tests: sends lines, reads lines.
+/// Client for tests: sends lines, reads lines.
 struct TestClient(BufReader<UnixStream>);
 
 impl TestClient {
@@ -199,7 +199,7 @@ async fn served_in_the_end(path: &Path, control: &Control, step: Duration) {
     let mut told = String::new();
     for _ in 0..50 {
         let mut client = TestClient::connect(path).await;
-        // Who is turned away has nobody to write to.
+        // A refused client may have lost its connection.
         let _ = client.0.write_all(b"{\"command\":{\"line\":\"repeat a\"}}\n").await;
         told = client.line().await;
         if told == ECHOED {
@@ -308,7 +308,7 @@ fn an_endless_request_is_refused() {
         }
         let told = client.line().await;
         assert!(told.contains("a request has at most 16777216 bytes") && told.contains(r#""too-long""#), "{told}");
-        // What was sent in vain makes the end a reset.
+        // Unread data makes the end a reset.
         assert!(!matches!(client.0.read_line(&mut String::new()).await, Ok(1..)));
     });
 }
@@ -332,11 +332,11 @@ fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
     });
 }
 
-/// Something to configure that takes a while.
+/// A configuration object that takes a while.
 #[derive(quiver_control::Object, Clone, Debug, PartialEq)]
 #[object(kind = "numbers")]
 struct Number {
-    /// Which.
+    /// Its number.
     #[key]
     value: u32,
 }
@@ -398,7 +398,7 @@ async fn ask_meanwhile(path: &Path, control: &Control) {
         amidst += usize::from(answer.contains("is changing the configuration: apply large.yaml, step"));
         let running = control.objects().all::<Number>().len() as u32;
         if (1..COUNT).contains(&running) {
-            // Nobody else may change anything meanwhile, and is told who does.
+            // Other clients may not change anything meanwhile; the refusal names the author.
             let refused = client.0.get_mut();
             refused.write_all(b"{\"apply\":{\"name\":\"empty\",\"text\":\"\"}}\n").await.unwrap();
             let refused = client.line().await;

@@ -1,4 +1,4 @@
-//! What becomes of the daemon with its log.
+//! Handling of the log file by the daemon.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +44,7 @@ fn a_log_file_that_was_renamed_is_opened_anew_by_a_hangup() {
     hang_up();
     wait("it logs to the new file", || read(&log).contains("SIGHUP: "));
     assert!(read(&old).contains("serving commands at") && !read(&old).contains("SIGHUP: "));
-    // Where it cannot be opened, the one that is open goes on.
+    // If the new file cannot be opened, logging to the old file goes on.
     fs::rename(&log, folder.path().join("log.2")).unwrap();
     fs::create_dir(&log).unwrap();
     hang_up();

@@ -76,7 +76,7 @@ struct PuntSocketRegisterReply {
     pathname: Text<108>,
 }
 
-/// UDP from 10.0.0.9 to port 1111 of 10.0.0.1. Nobody looks at the checksums of what is ours.
+/// UDP from 10.0.0.9 to port 1111 of 10.0.0.1. Checksums of local packets are not checked.
 const PACKET: [u8; 32] = [
     0x45, 0, 0, 32, 0, 0, 0, 0, 1, 17, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1, 0, 9, 0x04, 0x57, 0, 12, 0, 0, b'p', b'i', b'n',
     b'g',

@@ -9,7 +9,7 @@ use quiver_testkit::trials;
 
 use crate::built;
 
-/// What a trial is called, and what it does.
+/// Name of a trial, and its function.
 pub type Named = (&'static str, fn(&Programs) -> Result<(), Failed>);
 
 /// Trials with the programs of a module below `clients`; `prefix` begins their names. They are reported as ignored where neither
@@ -44,7 +44,7 @@ pub fn trials<const N: usize>(
     trials.collect()
 }
 
-/// What a program said, if it was successful.
+/// Standard output of a program, if it succeeds.
 pub fn said(command: &mut Command) -> Result<String, String> {
     let output: io::Result<Output> = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;

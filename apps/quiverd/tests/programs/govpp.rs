@@ -57,7 +57,7 @@ impl Host {
         }
         Ok(())
     }
-    /// What a command shows, as text.
+    /// Runs a command, and returns its text.
     fn shown(&self, line: &str) -> Result<String, String> {
         let answer = self.daemon.ask(&serde_json::json!({"command": {"line": line}}));
         answer["done"]["text"].as_str().map(str::to_owned).ok_or_else(|| answer.to_string())

@@ -1,5 +1,5 @@
-//! What Ligato's vpp-agent does to VPP when it starts (`clients/ligato`), done to quiverd; and a client of VPP 23.06 beside one
-//! of 26.10.
+//! The calls of Ligato's vpp-agent to VPP at its start (`clients/ligato`), made to quiverd; and a client of VPP 23.06
+//! beside one of 26.10.
 
 use std::path::Path;
 
@@ -79,7 +79,7 @@ fn agent(programs: &Programs) -> Result<(), Failed> {
 #[message(request, reply = ShowVersionReply)]
 struct ShowVersion;
 
-/// This one.
+/// The program and its build.
 #[derive(Message, Default)]
 #[message(reply)]
 struct ShowVersionReply {

@@ -1,5 +1,5 @@
-//! Who is served at the sockets: quiverd's user and the members of a group, each process of theirs however many clients another
-//! one has, and nobody else.
+//! Access to the sockets: only quiverd's user and the members of a group are served, and each of their processes,
+//! however many clients another process has.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -51,7 +51,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// Does something as a foreign user of these groups, the first of them being its own.
 fn as_foreigner<T: Send>(groups: &[u32], work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    // Linux has credentials for each thread, and those of the one that connects count.
+    // Linux has credentials for each thread, and those of the connecting thread count.
     std::thread::scope(|scope| {
         let working = scope.spawn(|| {
             let (groups, user) = (groups.iter().map(|group| Gid::from_raw(*group)), Uid::from_raw(FOREIGN));

@@ -45,7 +45,7 @@ pub fn trials(arguments: &Arguments) -> Vec<Trial> {
     trials
 }
 
-/// What stands for a compiler that is missing: ignored, and a failure for whoever insists.
+/// Trial for a missing compiler: ignored, and a failure when ignored tests run.
 fn missing(what: &'static str) -> Trial {
     let name = format!("plugins::a_plugin_works_that_was_built_by_another_compiler ({what})");
     Trial::test(name, move || Err(what.into())).with_ignored_flag(true)
@@ -136,7 +136,7 @@ fn profiles() {
     assert!(plugins.contains("disabled: it panicked: packet"), "{plugins}");
 }
 
-/// Toolchains of rustup other than the one that runs.
+/// Toolchains of rustup other than the running one.
 fn other_toolchains() -> Vec<String> {
     let listed = Command::new("rustup").args(["toolchain", "list"]).output();
     let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::{built, quiverd};
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python");
 
-/// What trials are called.
+/// Names of trials.
 const CONTROL: &str = "python::vpp_papi calls, one by one and at once, and hears of all that happens";
 const PLUGINS: &str = "python::vpp_papi calls what plugins bring, lists it, and hears of it";
 
@@ -34,7 +34,7 @@ pub fn trials(arguments: &Arguments) -> Vec<Trial> {
     [of_control, of_plugins].into_iter().chain(of_statistics).collect()
 }
 
-/// What a script of the folder says, if it is successful.
+/// Standard output of a script of the folder, if it succeeds.
 fn run(python: &Path, script: &str, arguments: &[&OsStr]) -> Result<String, String> {
     let output = Command::new(python).arg(Path::new(CLIENTS).join(script)).args(arguments).output();
     let output = output.map_err(|error| error.to_string())?;

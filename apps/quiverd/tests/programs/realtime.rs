@@ -63,7 +63,7 @@ fn policy_is_set() -> Result<(), Failed> {
 
 fn refusal_is_told() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    // In a user namespace of its own nobody has a say over the machine's scheduler, not even root.
+    // In a user namespace of its own not even root has rights over the machine's scheduler.
     let mut unshare = Command::new("unshare");
     unshare.args(["--user", "--"]);
     let daemon = start(unshare, folder.path())?;

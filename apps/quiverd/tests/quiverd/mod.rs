@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use quiver_control::cli::Reply;
 use serde_json::{Value, json};
 
-/// How long anything may take.
+/// Longest wait for anything.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// The program.
@@ -32,7 +32,7 @@ pub fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// What a log says behind some words, to the end of the word or of the line; it is waited for.
+/// Waits until a log has some words, and returns the text behind them, to the end of the word or of the line.
 pub fn said(log: &Path, words: &str) -> String {
     let mut said = String::new();
     wait(&format!("{words:?} in the log"), || {
@@ -82,7 +82,7 @@ impl Daemon {
             assert!(ended.is_none(), "the daemon has ended before it served: {ended:?}");
             UnixStream::connect(&daemon.socket).is_ok()
         });
-        // It answers as soon as all its sockets are there, of which this one is the first.
+        // It answers as soon as all its sockets are there; this is the first of them.
         daemon.ask(&json!({"command": {"line": "show version"}}));
         daemon
     }
@@ -103,11 +103,11 @@ impl Daemon {
         stream.write_all(bytes.as_bytes()).expect("it reads");
         stream
     }
-    /// What it answers a request.
+    /// Sends a request, and returns the answer.
     pub fn ask(&self, request: &Value) -> Value {
         ask(&self.socket, request)
     }
-    /// What it answers a command, or why it refuses.
+    /// Runs a command, and returns its JSON or the refusal.
     pub fn run(&self, line: &str) -> Result<Value, String> {
         let mut answer = self.ask(&json!({"command": {"line": line, "json": true}}));
         match answer["error"]["what"].as_str() {

@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream};
 /// A network.
 pub type Network = (IpAddr, u8);
 
-/// What the neighbour says of a network: where it is to be reached now, or that it is no more.
+/// Change of a network: its next hop, or None if it is withdrawn.
 pub type Change = (Network, Option<IpAddr>);
 
-/// A message begins with so many bytes, and has so many at most (RFC 4271, 4.1).
+/// Length of a message's header in bytes, and the longest message (RFC 4271, 4.1).
 const HEADER: usize = 19;
 const LONGEST: usize = 4096;
 const OPEN: u8 = 1;
@@ -84,7 +84,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[0xff; 16][..], &length.to_be_bytes(), &[kind], body].concat()
 }
 
-/// What an update says (RFC 4271, 4.3).
+/// Parses an update (RFC 4271, 4.3).
 fn update(body: &[u8], changes: &mut Vec<Change>) -> Option<()> {
     let (withdrawn, body) = counted(body)?;
     let (mut attributes, reached) = counted(body)?;

@@ -56,7 +56,7 @@ pub enum RegionError {
     System(&'static str, Errno),
 }
 
-/// How bytes are written.
+/// Method of writing bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Store {
     /// Into our caches: best where the reader runs on the same core, or reads long after.
@@ -315,7 +315,7 @@ impl Regions {
     pub fn is_lost(&self) -> bool {
         self.0.iter().any(Region::is_lost)
     }
-    /// How many there are.
+    /// Number of regions.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -14,7 +14,7 @@ const COOKIE: u32 = 0x03E3_1F20;
 /// In a ring's flags: its receiver wants not to be woken.
 const MASK_INTERRUPT: u16 = 1;
 
-/// How a peer has broken the rules, so that nothing can pass any more.
+/// Protocol violations of a peer, after which nothing can pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// Its index is further away than the ring is long.
@@ -40,9 +40,9 @@ pub struct Descriptor {
     pub has_next: bool,
     /// The region of the bytes.
     pub region: u16,
-    /// How many there are; of a buffer that is posted, how many there is room for.
+    /// Length in bytes; of a posted buffer, its capacity.
     pub length: u32,
-    /// Where they begin.
+    /// Offset of the first byte in the region.
     pub offset: u32,
 }
 
@@ -234,7 +234,7 @@ impl Ring {
     pub fn stream_descriptors(&self, index: u16, descriptors: &[Descriptor; 4]) -> bool {
         self.cells.stream(index, &descriptors.map(Descriptor::words))
     }
-    /// How far the peer's index is ahead of ours: believed only up to `most`.
+    /// Descriptors by which the peer's index is ahead of ours; an error above `most`.
     #[inline(always)]
     pub(crate) fn distance(&self, ours: u16, peers: u16, most: u16) -> Result<u16, Broken> {
         let distance = peers.wrapping_sub(ours);

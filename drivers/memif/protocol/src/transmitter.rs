@@ -72,7 +72,7 @@ impl Transmitter {
     pub fn ring(&self) -> &Ring {
         &self.ring
     }
-    /// How bytes are written from now on.
+    /// Sets the method of writing bytes.
     pub fn set_store(&mut self, store: Store) {
         self.store = store;
     }

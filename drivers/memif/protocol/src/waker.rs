@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 
 /// Largest number of requests with unread results; then all results are read at once.
 const REQUESTS: usize = 128;
-/// How often a request is tried: other threads may take the room that was just made.
+/// Number of attempts per request: other threads may take the room that was just made.
 const TRIES: usize = 8;
 
 /// Wakes any number of peers, for any number of threads.

@@ -1,7 +1,7 @@
 //! Every interleaving of both ends of a ring, under loom's memory model:
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p quiver-memif-protocol --test loom`
 //!
-//! What is sent is told by descriptors alone, whose words loom watches: packet i has i bytes. An end that saw an index
+//! Loom watches the words of descriptors, so they alone carry the data: packet i has i bytes. An end that saw an index
 //! before the descriptors in front of it, or gave one back before it had read it, would see another length.
 #![cfg(loom)]
 

@@ -14,7 +14,7 @@ use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::{Ethernet, Icmp4, Ip4, Packet, Payload};
 use tempfile::TempDir;
 
-/// How long another thread may take on a busy machine.
+/// Time limit for another thread on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MAC: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
 
@@ -99,7 +99,7 @@ impl Pair {
     fn wakes_daemon(&self) {
         self.waker.wake(&*self.link.transmit[0].interrupt);
     }
-    /// How often the daemon has woken us since the last call.
+    /// Number of wake-ups by the daemon since the last call.
     fn woken(&self) -> u64 {
         let mut count = [0; 8];
         let _ = rustix::io::read(&*self.link.receive[0].interrupt, &mut count);

@@ -258,7 +258,7 @@ fn streams_of_what_is_no_file_are_refused_at_once() {
     assert!(said(&mut bench, &long.display().to_string()).contains("has more than 67108864 bytes"));
 }
 
-/// How long the packets are that pg1 sends of one that pg0 has in a file.
+/// Returns the lengths of the packets that pg1 sends for one packet from a file on pg0.
 fn sent_of(bench: &mut Bench, name: &str, bytes: &[u8]) -> Vec<usize> {
     let path = bench.path(name);
     let file = fs::File::create(&path).expect("a file");

@@ -20,7 +20,7 @@ const NAT_LARGE: [Ipv4Addr; 3] =
 const NAT_SMALL: [Ipv4Addr; 3] = [Ipv4Addr::new(20, 0, 0, 0), Ipv4Addr::new(12, 0, 0, 2), Ipv4Addr::new(200, 0, 0, 0)];
 /// The first port of each user.
 pub(super) const NAT_PORT: u16 = 1024;
-/// How many of an address NAT gives away.
+/// Ports per address that NAT allocates.
 const PORTS_OUTSIDE: u32 = 64_512;
 
 /// Families of IPv4.

@@ -1,5 +1,5 @@
 //! `derive(Record)` and `derive(Object)`: the reading, writing and describing of config structs, from their fields.
-//! What they mean is documented at the traits in `quiver-control`.
+//! The traits in `quiver-control` document their meaning.
 #![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;
@@ -166,7 +166,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// What `#[object(...)]` says.
+/// Content of `#[object(...)]`.
 struct ObjectAttribute {
     kind: Expr,
     provides: Option<LitStr>,

@@ -1,4 +1,4 @@
-//! Commands, what a line gives them, and their errors.
+//! Commands, matches of lines, and errors.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use crate::object::{ObjectError, Record, Scalar};
 use crate::signal::Signal;
 use crate::time::LocalFuture;
 
-/// A command: its grammar, a line of help, and what it does.
+/// A command: its grammar, a line of help, and its function.
 ///
 /// ```
 /// use quiver_control::Control;
@@ -33,7 +33,7 @@ pub struct Command {
     pub(super) run: Run,
 }
 
-/// What a command answers.
+/// Result of a command.
 type Answer = Result<Reply, CommandError>;
 
 type AtOnce = Rc<dyn Fn(&Control, &Matches) -> Answer>;
@@ -89,17 +89,17 @@ impl Command {
 pub(super) struct Item {
     /// The grammar's word, or the argument's name.
     pub name: String,
-    /// What stood in the line.
+    /// Text in the line.
     pub text: String,
     pub argument: bool,
     pub span: Range<usize>,
 }
 
-/// What a line says to the command that it fits.
+/// Words and arguments of a line that matches a command.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
     pub(super) items: Vec<Item>,
-    /// Where the line ends.
+    /// Length of the line.
     pub(super) end: usize,
 }
 
@@ -159,15 +159,15 @@ fn value<T: Scalar>(item: &Item) -> Result<T, CommandError> {
     })
 }
 
-/// Why a line was refused: what is wrong, where in the line, and what could stand there.
+/// Error of a line: text, place in the line, and the possible words there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct CommandError {
-    /// What is wrong, and where there is one the remedy.
+    /// Error text, with a remedy if there is one.
     pub what: String,
     /// The place in the line, in bytes; empty at the end of the line if something is missing there.
     pub place: Option<Range<usize>>,
-    /// What could stand there.
+    /// Possible words there.
     pub expected: Vec<String>,
 }
 
@@ -190,7 +190,7 @@ impl From<ObjectError> for CommandError {
     }
 }
 
-/// Where a waiting command puts the parts of its answer, one by one: the lines of `ping`, what is followed.
+/// Queue for the parts of a waiting command's answer, such as the lines of `ping`.
 ///
 /// It holds a few parts. A slow reader makes only its own command wait.
 #[derive(Clone)]
@@ -201,7 +201,7 @@ struct Queue {
     parts: RefCell<VecDeque<Reply>>,
     closed: Cell<bool>,
     changed: Signal,
-    /// How many scripts are being run, each by a command of the one before.
+    /// Number of running scripts, each run by a command of the previous one.
     nested: Cell<usize>,
 }
 
@@ -238,12 +238,12 @@ impl Output {
     /// The same of an answer that goes on, whose parts are large: of a thousand clients that do not read, each keeps these.
     const CAPACITY_OF_MORE: usize = 2;
 
-    /// For a reader who takes text alone.
+    /// Creates the queue of a reader that takes text alone.
     pub fn text() -> Output {
         Output::of(Form::Text)
     }
 
-    /// For a reader who takes JSON alone.
+    /// Creates the queue of a reader that takes JSON alone.
     pub fn json() -> Output {
         Output::of(Form::Json)
     }
@@ -254,12 +254,12 @@ impl Output {
         Output(Rc::new(Queue { form, parts, closed, changed, nested }))
     }
 
-    /// Whether somebody reads the text of the answer.
+    /// Whether the reader takes the answer as text.
     pub fn wants_text(&self) -> bool {
         self.0.form != Form::Json
     }
 
-    /// Whether somebody reads the JSON of the answer.
+    /// Whether the reader takes the answer as JSON.
     pub fn wants_json(&self) -> bool {
         self.0.form != Form::Text
     }

@@ -18,12 +18,12 @@ use super::script::script;
 use super::words::{self, OpenQuote, Word};
 use crate::control::Control;
 
-/// The error for viewers who run another command than `show`.
+/// Error of a viewer's command that is not `show`.
 pub(crate) const VIEWERS_LOOK: &str =
     "viewers may run commands that begin with `show`, and nothing else; use the command socket";
 /// A longer line is not a command.
 const LINE_MAX: usize = 16 * 1024;
-/// Commands of which `help` says what they do, if there are no more.
+/// Most commands that `help` describes one by one.
 const HELP_MAX: usize = 5;
 
 /// The commands of all rooms, and the types of their arguments.
@@ -51,7 +51,7 @@ impl Commands {
         }
     }
 
-    /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
+    /// Registers a plugin's command: errors on which [`Commands::add`] panics are returned.
     pub fn try_add(&self, command: Command) -> Result<(), String> {
         let written = command.grammar.clone();
         let mut registered = self.registered.borrow_mut();
@@ -101,7 +101,7 @@ impl Commands {
         Rc::make_mut(&mut self.registered.borrow_mut()).kinds.insert(kind.name, kind);
     }
 
-    /// Has lines that begin with these words, and fit no command, refused by what is `told`: that their feature is missing.
+    /// Refuses lines that begin with these words and match no command with the text `told`: their feature is missing.
     pub fn add_missing(&self, words: &'static str, told: String) {
         self.missing.add(words, told);
     }
@@ -130,9 +130,9 @@ impl Commands {
         }
     }
 
-    /// Runs the commands of a text, one after the other ([`script`]); the first that fails ends it. What is answered in
-    /// parts, and by all commands but the last, goes to `output`, which is closed at the end; the last part is returned. The
-    /// place of an error is in the text. `help` and a `?` at the end explain instead.
+    /// Runs the commands of a text, one after the other ([`script`]); the first that fails ends it. Answers in parts,
+    /// and those of all commands but the last, go to `output`, which is closed at the end; the last part is returned.
+    /// The place of an error is in the text. `help` and a `?` at the end explain instead.
     pub async fn run(&self, control: &Control, text: &str, output: &Output) -> Result<Reply, CommandError> {
         let reply = self.run_pieces(control, text, output).await;
         output.close();
@@ -199,7 +199,7 @@ impl Commands {
         .map_err(|error| fit(error, line))
     }
 
-    /// What could stand at the end of `line`: a word begun there is completed. With the place in the line where the
+    /// Possible ends of `line`: a word begun there is completed. Also returns the offset in the line where the
     /// completed word starts.
     pub fn complete(&self, control: &Control, line: &str) -> (usize, Vec<Completion>) {
         let nothing = (line.len(), Vec::new());
@@ -248,11 +248,11 @@ impl Commands {
         Ok(Reply::new(text, json!({"commands": commands, "next": next.to_json()})))
     }
 
-    /// What could stand after `line`, as a table.
+    /// Possible continuations of `line`, as a table.
     fn explain(&self, control: &Control, line: &str) -> Result<Reply, CommandError> {
         let live = self.live(control);
         let mut words = split(line)?;
-        // `sh?` explains the words that begin so; `show ?` what follows.
+        // `sh?` explains the words that begin so; `show ?` the words that follow.
         let partial = match words.last() {
             Some(last) if last.span.end == line.len() => words.pop().map(|word| word.text).unwrap_or_default(),
             _ => String::new(),

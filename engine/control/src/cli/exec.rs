@@ -16,7 +16,7 @@ use crate::files::{FileError, Reach};
 use crate::time::LocalFuture;
 
 impl Commands {
-    /// Runs the commands of a text one after the other, and gives what they answer as text, each answer ending in a newline;
+    /// Runs the commands of a text one after the other, and returns their answers as text, each ending in a newline;
     /// the first that fails ends it, with its error behind the answers so far.
     pub async fn run_script(&self, control: &Control, text: &str) -> (String, Result<(), CommandError>) {
         self.run_script_within(control, text, usize::MAX).await
@@ -79,12 +79,12 @@ fn append(answers: &mut String, answer: &str) {
     }
 }
 
-/// How long a file may take to be read: disks of other machines may never answer.
+/// Longest time to read a file: a network disk may never answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where `exec` finds its files.
+/// Source of the files that `exec` reads.
 pub trait Scripts {
-    /// Reads a file, of [`SCRIPT_MAX`](crate::files::SCRIPT_MAX) bytes at most, for somebody of this reach.
+    /// Reads a file of at most [`SCRIPT_MAX`](crate::files::SCRIPT_MAX) bytes for an author with this reach.
     fn read(&self, reach: Reach, path: &Path) -> LocalFuture<Result<String, FileError>>;
 }
 

@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// Reads a grammar. The error says what is wrong with it.
+/// Parses a grammar, or returns an error text.
 pub(super) fn parse(text: &str) -> Result<Rc<Part>, String> {
     let mut tokens = tokens(text)?;
     tokens.reverse();

@@ -42,12 +42,12 @@ impl ArgumentKind {
         }
     }
 
-    /// Under another name, with its own text of what is expected: `.named("node", "the name of a graph node")`.
+    /// The same under another name, with its own expected text: `.named("node", "the name of a graph node")`.
     pub fn named(self, name: &'static str, expected: &'static str) -> ArgumentKind {
         ArgumentKind { name, expected, ..self }
     }
 
-    /// Completes words of this type from what `names` finds in the live system.
+    /// Completes words of this type by the names that `names` finds in the live system.
     pub fn completed_by(self, names: impl Fn(&Control) -> Vec<String> + 'static) -> ArgumentKind {
         ArgumentKind { complete: Some(Rc::new(names)), ..self }
     }
@@ -57,7 +57,7 @@ impl ArgumentKind {
         self.name
     }
 
-    /// What is expected, as it stands after "expected".
+    /// Expected input, as it stands after "expected".
     pub fn expected(&self) -> &'static str {
         self.expected
     }
@@ -99,7 +99,7 @@ impl ArgumentKind {
         }
     }
 
-    /// Checks a word. The error says what is wrong.
+    /// Checks a word, or returns an error text.
     pub(super) fn check(&self, control: &Control, word: &str) -> Result<(), String> {
         (self.parse)(word).map_err(|reason| {
             if reason.is_empty() { format!("'{word}' does not fit: expected {}", self.expected) } else { reason }

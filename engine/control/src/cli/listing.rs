@@ -66,7 +66,7 @@ impl Listing {
         self.output.wants_json()
     }
 
-    /// The text so far that was not given out. Where the reader takes none, what is written here is of no use.
+    /// The pending text. It is discarded if the reader takes no text.
     pub fn text(&mut self) -> &mut String {
         &mut self.text
     }
@@ -126,13 +126,13 @@ impl Listing {
         self.pace.goes_on()
     }
 
-    /// Gives out what there is, if it is enough, and lets others have their turn.
+    /// Sends the pending part if it is large enough, and lets others have their turn.
     pub async fn next_turn(&mut self) {
         self.give_out().await;
         self.pace.next_turn().await;
     }
 
-    /// Comes before each piece of work; others have their turn if this one was long.
+    /// Call before each piece of work; lets other tasks run if this turn was long.
     pub async fn step(&mut self) {
         if !self.pace.goes_on() {
             self.next_turn().await;
@@ -198,7 +198,7 @@ pub(crate) async fn in_parts(control: &Control, output: &Output, mut whole: Repl
             Value::Object(fields)
         }
         (true, json) => json,
-        // Nobody reads it, but to free it takes as long.
+        // No client reads it, but to free it takes as long.
         (false, json) => {
             let lists: Vec<Value> = match json {
                 Value::Object(fields) => fields.into_iter().map(|(_, value)| value).collect(),

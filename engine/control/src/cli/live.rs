@@ -19,7 +19,7 @@ const COMPLETIONS_MAX: usize = 200;
 pub struct Completion {
     /// The word that could stand here; of an argument whose values are not known its `<name>`.
     pub word: String,
-    /// What it means.
+    /// Help text.
     pub help: String,
     /// Whether `word` can be put into the line as it is.
     pub insert: bool,
@@ -53,7 +53,7 @@ impl Live<'_> {
         }
     }
 
-    /// The ways to read the words, unfolded up to what could stand next.
+    /// Parses the words in all ways, and unfolds the threads up to the next word.
     pub fn threads(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
         words.iter().try_fold(self.begin(words)?, |unfolded, word| {
             matching::step(&unfolded.next, word, self).map(matching::unfold)
@@ -75,7 +75,7 @@ impl Live<'_> {
         Ok(matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar))))
     }
 
-    /// What could stand next, each word and argument once.
+    /// Possible next words and arguments, each once.
     fn distinct<'n>(&self, next: &'n [Next]) -> Vec<&'n Next> {
         let mut found: Vec<&Next> = Vec::new();
         for next in next {
@@ -102,7 +102,7 @@ impl Live<'_> {
         table
     }
 
-    /// A word or argument that could stand next, and what it means.
+    /// A possible next word or argument, and its help text.
     fn describe(&self, unfolded: &Unfolded, next: &Next) -> (String, String) {
         let entry = &self.registered.commands[next.thread.command].command;
         let text_of = |name: &str| entry.texts.iter().find(|(of, _)| of == name).map(|(_, text)| text.clone());

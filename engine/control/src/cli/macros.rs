@@ -14,7 +14,7 @@ use super::{Command, CommandError, Matches, Reply};
 use crate::control::Control;
 use crate::transaction::Author;
 
-/// Macros of all authors that are kept; beyond, the one that was defined first is forgotten.
+/// Most macros of all authors; beyond that the oldest definition is deleted.
 const MACROS_MAX: usize = 1024;
 /// Macros within the values of macros.
 const NESTED_MAX: usize = 8;

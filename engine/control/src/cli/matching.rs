@@ -1,11 +1,12 @@
 //! A line against the grammars of all commands at once.
 //!
-//! A [`Thread`] is one way in which the words so far fit one command: what has fitted, and what must follow, as a
-//! linked list of grammar parts. At each word every thread unfolds into the words and arguments that could stand
-//! there; those that the word fits go on. So the cost is the number of words times that of the ways, never a power.
+//! A [`Thread`] is one way in which the words so far match one command: the matched items, and the rest that must
+//! follow, as a linked list of grammar parts. At each word every thread unfolds into its possible next words and
+//! arguments; those that match the word go on. So the cost is the number of words times that of the ways, never a
+//! power.
 //!
-//! Which of several readings of a word is meant: the full word of the grammar; else the name of something that
-//! exists; else the abbreviation of one word of the grammar; else any other argument. At the end of a line it is also the
+//! Of several readings of a word the first of these counts: the full word of the grammar; the name of something that
+//! exists; the abbreviation of one word of the grammar; any other argument. At the end of a line it is also the
 //! abbreviation of several words if one of them alone ends a command there.
 
 use std::rc::Rc;
@@ -20,7 +21,7 @@ pub(super) const WORDS_MAX: usize = 256;
 /// More ways to read a line than this are a mistake in a grammar.
 const WAYS_MAX: usize = 4096;
 
-/// What must follow: a linked list, shared between threads.
+/// Rest of a grammar that must follow: a linked list, shared between threads.
 type Rest = Option<Rc<Frame>>;
 
 #[derive(Debug)]
@@ -38,7 +39,7 @@ enum Pending {
     Again(Rc<Part>),
 }
 
-/// What has fitted: a linked list, the last item first.
+/// Matched items: a linked list, the last item first.
 type Fitted = Option<Rc<FittedItem>>;
 
 #[derive(Debug)]
@@ -50,7 +51,7 @@ struct FittedItem {
 /// One way in which the words so far fit a command.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
-    /// Which command.
+    /// Index of the command.
     pub command: usize,
     rest: Rest,
     fitted: Fitted,
@@ -62,7 +63,7 @@ impl Thread {
         Thread { command, rest, fitted: None }
     }
 
-    /// What the command is given, if the line ends here.
+    /// The command's matches, if the line ends here.
     pub fn matches(&self, end: usize) -> Matches {
         let mut items = Vec::new();
         let mut fitted = &self.fitted;
@@ -74,7 +75,7 @@ impl Thread {
         Matches { items, end }
     }
 
-    /// How many items have fitted, and the last of them that is a word of the grammar.
+    /// The last matched item that is a word of the grammar.
     pub fn last_word(&self) -> Option<&str> {
         let mut fitted = &self.fitted;
         while let Some(last) = fitted {
@@ -87,14 +88,14 @@ impl Thread {
     }
 }
 
-/// What could stand next on one thread: a word or an argument, and the thread behind it.
+/// Possible next word or argument of one thread, and the thread behind it.
 #[derive(Clone)]
 pub(super) struct Next {
     pub leaf: Rc<Part>,
     pub thread: Thread,
 }
 
-/// What could stand next, and the threads that are complete as they are.
+/// Possible next words and arguments, and the threads that are complete.
 #[derive(Default)]
 pub(super) struct Unfolded {
     pub next: Vec<Next>,
@@ -164,7 +165,7 @@ pub(super) fn unfold(threads: impl IntoIterator<Item = Thread>) -> Unfolded {
     unfolded
 }
 
-/// What a matcher must know of the live system.
+/// Live names and types that a matcher asks for.
 pub(super) trait Arguments {
     /// The type of this name.
     fn kind(&self, name: &str) -> Option<ArgumentKind>;
@@ -174,7 +175,7 @@ pub(super) trait Arguments {
     fn check(&self, kind: &str, word: &str) -> Result<(), String>;
 }
 
-/// The threads on which `word` fits, among what could stand there.
+/// The threads that `word` matches.
 pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Result<Vec<Thread>, CommandError> {
     let words = |fits: &dyn Fn(&str) -> bool| -> Vec<&Next> {
         next.iter().filter(|next| matches!(&*next.leaf, Part::Word(text) if fits(text))).collect()
@@ -233,7 +234,7 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
             None => format!("'{}' cannot stand here", word.text),
         },
     };
-    // Of an ambiguous word, what it may mean is what is expected.
+    // The expected words of an ambiguous word are its possible meanings.
     let expected = match meant.as_slice() {
         [] => expected(next, arguments),
         meant => meant.iter().map(ToString::to_string).collect(),
@@ -241,8 +242,8 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
     Err(CommandError { what, place: Some(word.span.clone()), expected })
 }
 
-/// What an ambiguous last word of a line means if one of its meanings alone ends a command: of `clear interface` and
-/// `clear interfaces`, the former wants more words.
+/// Resolves an ambiguous last word of a line if only one of its meanings ends a command: of `clear interface` and
+/// `clear interfaces`, the former needs more words.
 pub(super) fn ending(next: &[Next], word: &Word) -> Option<Unfolded> {
     let mut found: Option<(&str, Unfolded)> = None;
     for one in next {
@@ -260,7 +261,7 @@ pub(super) fn ending(next: &[Next], word: &Word) -> Option<Unfolded> {
     found.map(|(_, unfolded)| unfolded)
 }
 
-/// What could stand next, for people: words, then arguments as `<name>`.
+/// Possible next words, for people: words, then arguments as `<name>`.
 pub(super) fn expected(next: &[Next], arguments: &dyn Arguments) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut others: Vec<String> = Vec::new();

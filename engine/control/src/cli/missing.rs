@@ -1,4 +1,4 @@
-//! Commands that are missing because their feature is: who types them is told so, and not which word could stand there instead.
+//! Commands of missing features: the error names the feature instead of other possible words.
 
 use std::cell::RefCell;
 

@@ -31,12 +31,12 @@ pub(super) struct Added {
 pub(super) struct Entry {
     pub command: Command,
     pub grammar: Rc<Part>,
-    /// The grammar without what rooms have added.
+    /// The grammar without alternatives of other rooms.
     pub written: String,
 }
 
 impl Registered {
-    /// A command with what rooms have added to its grammar.
+    /// A command with the alternatives of other rooms in its grammar.
     pub fn complete(&self, written: &str, mut command: Command) -> Result<Entry, String> {
         command.grammar = written.to_owned();
         for (place, added) in &self.parts {

@@ -1,4 +1,4 @@
-//! What a command answers: text for people and JSON for programs, from one description.
+//! Answer of a command: text for people and JSON for programs, from one description.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ impl Reply {
         Reply { more: true, ..Reply::new(text, json) }
     }
 
-    /// Adds what follows on this part of an answer.
+    /// Appends the next part of the answer.
     pub fn append(&mut self, next: Reply) {
         if !self.text.is_empty() && !next.text.is_empty() {
             self.text.push('\n');
@@ -58,7 +58,7 @@ impl Reply {
     }
 }
 
-/// Adds to JSON what follows on it: lists go on, mappings are joined by their keys, and anything else is replaced.
+/// Appends JSON of the next part: lists are joined, mappings are merged by key, and other values are replaced.
 pub fn join_json(value: &mut Value, next: Value) {
     match (value, next) {
         (_, Value::Null) => {}
@@ -107,7 +107,7 @@ impl Cell {
         Cell { text: text.into(), json: json.into() }
     }
 
-    /// What `Display` writes.
+    /// Creates a cell from the value's `Display` text.
     pub fn of(value: impl std::fmt::Display) -> Cell {
         Cell::from(value.to_string())
     }
@@ -172,7 +172,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

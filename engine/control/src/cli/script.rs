@@ -1,4 +1,4 @@
-//! Several commands in one text: a file, what a client sends, what a person pastes.
+//! Several commands in one text: a file, input of a client, or pasted lines.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Piece<'a> {
     /// The line on which it begins, from 1.
     pub line: usize,
-    /// Where it begins in the text, in bytes; what is at a place in it is that much further on in the text.
+    /// Offset of the command in the text, in bytes; add it to a place in the command.
     pub start: usize,
     /// The command. Comments in it are blanks.
     pub text: Cow<'a, str>,
@@ -70,7 +70,7 @@ impl<'a> Iterator for Script<'a> {
 }
 
 impl Script<'_> {
-    /// Passes a command and the end of its last line; what of it is blank, though it does not look so.
+    /// Passes a command and the end of its last line. Returns its blank ranges, such as comments and joined line ends.
     fn pass_command(&mut self) -> Vec<Range<usize>> {
         let (mut in_quotes, mut depth, mut blanks, begin) = (false, 0_usize, Vec::new(), self.at);
         let mut ends_in_backslash = false;
@@ -115,7 +115,7 @@ impl Script<'_> {
 fn blanked<'a>(command: &'a str, start: usize, blanks: &[Range<usize>]) -> Cow<'a, str> {
     match blanks {
         [] => return Cow::Borrowed(command),
-        // What follows the only one is the end of the line.
+        // Only the end of the line follows the single command.
         [only] if command[only.end - start..].trim().is_empty() => {
             return Cow::Borrowed(&command[..only.start - start]);
         }

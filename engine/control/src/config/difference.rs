@@ -1,4 +1,4 @@
-//! What differs between two configurations, as lines and as JSON.
+//! Differences between two configurations, as lines and as JSON.
 
 use std::rc::Rc;
 
@@ -64,7 +64,7 @@ fn difference(step: &Step, text: &mut String) -> Value {
         }
         let lines = match change {
             "update" if is_other => [("  - ", &before), ("  + ", &after)].to_vec(),
-            // Of a new object, what is not as it would be anyway; of an old one, that it goes is enough.
+            // Of a created object only values other than the defaults are shown; of a deleted one only its deletion.
             "create" if !field.key && after != field.default => vec![("    ", &after)],
             _ => continue,
         };

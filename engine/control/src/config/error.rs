@@ -3,7 +3,7 @@
 use super::tree::Position;
 use crate::object::ObjectError;
 
-/// A problem of a configuration file: where, which object and field, what is wrong and what would be right.
+/// An error of a configuration file: place, object, field, error text and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{file}:{}:{}: {error}", at.line, at.column)]
 pub struct ConfigError {
@@ -12,7 +12,7 @@ pub struct ConfigError {
     /// The place in it.
     #[serde(flatten)]
     pub at: Position,
-    /// The object, the field, what is wrong, and the remedy.
+    /// Object, field, error text, and remedy.
     #[serde(flatten)]
     pub error: ObjectError,
 }

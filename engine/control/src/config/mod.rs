@@ -8,9 +8,9 @@
 //!     learn: false
 //! ```
 //!
-//! Each kind is a section; a section that is not there has no objects, and what runs of it goes, unless the file is a part
-//! ([`Scope::Part`]). [`Control::diff`] says what would change, [`Control::apply`] makes it so (see
-//! [`transaction`](crate::transaction)), [`Control::save`] writes what runs.
+//! Each kind is a section. The objects of a missing section are deleted, unless the file is a part ([`Scope::Part`]).
+//! [`Control::diff`] shows the changes, [`Control::apply`] makes them (see [`transaction`](crate::transaction)),
+//! [`Control::save`] writes the running configuration.
 
 mod defaults;
 mod difference;
@@ -38,8 +38,7 @@ pub(crate) use secrets::without_secrets;
 pub use tree::{Data, Entry, Malformed, Node, Position};
 
 impl Control {
-    /// The running configuration as a file that [`Control::apply`] takes back, with what waits to run. What is as its default is
-    /// left out.
+    /// The running configuration, with the objects that wait, as a file for [`Control::apply`]. Defaults are left out.
     pub fn save(&self) -> Reply {
         at_once(self.written(&mut Pace::at_once(), true))
     }
@@ -101,21 +100,21 @@ fn write_object(
     record
 }
 
-/// Reads a file of another kind than the configuration: its tree, or nothing if it is empty, and what is wrong with it. A
-/// file with duplicate names has a tree nevertheless, so that the rest can be checked.
+/// Reads a YAML file of another kind: its tree, or nothing if it is empty, and its errors. A file with duplicate names
+/// has a tree nevertheless, so that the rest can be checked.
 pub fn read_yaml(text: &str) -> (Option<Node>, Vec<Malformed>) {
     at_once(tree::read(text, &mut Pace::at_once()))
 }
 
-/// What a file says, as JSON has it; null where it is no YAML.
+/// Returns a file's content as JSON, or null if it is not valid YAML.
 pub(crate) async fn value_of(text: &str, pace: &mut Pace) -> Value {
     tree::read(text, pace).await.0.map_or(Value::Null, |root| root.to_value())
 }
 
-/// How a written configuration begins.
+/// Comment at the top of a written configuration.
 const HEADING: &str = "# A configuration of Quiver: `quiver apply FILE` makes it run.\n";
 
-/// What a file wants.
+/// Objects that a file demands.
 pub(crate) struct Desired {
     file: String,
     objects: Vec<Wanted>,
@@ -137,7 +136,7 @@ impl Desired {
         if errors.is_empty() { Ok(Desired { file: file.to_owned(), objects }) } else { Err(errors) }
     }
 
-    /// The same without what is pending already and wanted as it is: it may go on to wait.
+    /// The same, but objects that are pending already and unchanged may go on to wait.
     pub async fn read_ready(
         control: &Control,
         file: &str,
@@ -176,7 +175,8 @@ impl Desired {
         missing
     }
 
-    /// Leaves out what is missing and what needs it, and what refers to names that are `gone`; all else is wanted. What waits now.
+    /// Leaves out missing objects, objects that need them, and references to names that are `gone`. Returns the objects
+    /// that wait.
     pub async fn set_aside(
         &mut self,
         missing: &BTreeMap<ObjectRef, ObjectError>,
@@ -217,7 +217,7 @@ impl Desired {
         self.objects.is_empty()
     }
 
-    /// The changes from what runs to what is wanted.
+    /// The changes from the running to the desired configuration.
     pub async fn steps(&self, control: &Control, scope: Scope, pace: &mut Pace) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut wanted = HashSet::with_capacity(self.objects.len());
@@ -258,7 +258,7 @@ impl Desired {
         }
     }
 
-    /// Finds the places of errors by their objects. What is not in the file is told at its beginning.
+    /// Finds the places of errors by their objects. Errors of objects that the file does not have get its first line.
     pub fn place(&self, errors: Vec<ObjectError>) -> Vec<ConfigError> {
         let places: HashMap<String, &Node> =
             self.objects.iter().map(|wanted| (wanted.object.id().to_string(), &wanted.node)).collect();

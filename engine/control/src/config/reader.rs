@@ -27,7 +27,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// More problems than this help nobody.
+    /// Most problems that are reported of one file.
     const ERRORS_MAX: usize = 100;
 
     pub fn add(&mut self, at: Position, error: ObjectError) {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Opens the objects that bring further kinds into being. What is wrong with them otherwise is told when they are read.
+    /// Opens the objects that bring further kinds. Other errors of these objects are reported when they are read.
     fn open(&mut self, control: &Control, sections: &[Entry]) {
         let kinds: Vec<_> = control.objects().kinds().into_iter().filter(|kind| kind.opens()).collect();
         for section in sections {
@@ -109,7 +109,7 @@ impl Reader<'_> {
                     }
                 }
                 Err(problems) => {
-                    // The key may be what is wrong: the object is named by as much of it as is there.
+                    // The error may be in the key: the object is named by the readable part of it.
                     let key: Vec<String> = kind
                         .fields()
                         .iter()

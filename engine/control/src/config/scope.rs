@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of running objects that a file does not name.
+/// Treatment of running objects that a file does not name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// They go: the file is the whole configuration.
+    /// Deletes them: the file is the whole configuration.
     #[default]
     Whole,
-    /// They stay: the file is a part, merged into what runs.
+    /// Keeps them: the file is a part, merged into the running configuration.
     Part,
 }
 

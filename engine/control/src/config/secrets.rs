@@ -1,4 +1,4 @@
-//! Secrets are shown only to those who ask for them.
+//! Secrets in configurations: hidden unless a command asks for them.
 
 use serde_json::{Map, Value};
 

@@ -29,13 +29,13 @@ impl From<Marker> for Position {
 /// A value, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where it begins.
+    /// Position of its first character.
     pub at: Position,
-    /// What it is.
+    /// Its content.
     pub data: Data,
 }
 
-/// What a value is.
+/// Content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// A word, a number, true, false or null.
@@ -51,20 +51,20 @@ pub enum Data {
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// Where the name begins.
+    /// Position of the name's first character.
     pub at: Position,
-    /// What it names.
+    /// The entry's value.
     pub value: Node,
 }
 
 /// Something that is not as YAML, or this part of it, demands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Malformed {
-    /// Where it is.
+    /// Position of the error.
     pub at: Position,
-    /// What is wrong.
+    /// Error text.
     pub what: String,
-    /// What to do about it.
+    /// Remedy.
     pub remedy: &'static str,
 }
 
@@ -86,8 +86,8 @@ impl Node {
         }
     }
 
-    /// The place of what is at a path such as `paths[1].via`: the value there if `value`, else its name. Of a path
-    /// that leads nowhere, the last part that exists.
+    /// Position of a path such as `paths[1].via`: of its value if `value`, else of its name. For a path that does not
+    /// exist, of its last existing part.
     pub fn position_of(&self, path: &str, value: bool) -> Position {
         let mut node = self;
         let mut at = self.at;
@@ -118,13 +118,13 @@ enum Open {
     Mapping(Vec<Entry>, Option<(String, Position)>),
 }
 
-/// Reads a file: its tree, or nothing if it is empty, and what is wrong with it. A file with duplicate names has a
-/// tree nevertheless, so that the rest can be checked.
+/// Reads a file: its tree, or nothing if it is empty, and its errors. A file with duplicate names has a tree
+/// nevertheless, so that the rest can be checked.
 pub(super) async fn read(text: &str, pace: &mut Pace) -> (Option<Node>, Vec<Malformed>) {
     let mut problems = Vec::new();
     let mut open: Vec<(Position, Open)> = Vec::new();
     let mut root = None;
-    // What is missing at the end, the parser misses in the line behind it.
+    // The parser reports something missing at the end in the line behind the file.
     let end = end_of(text);
     let place = |marker: Marker| if marker.line() > end.line { end } else { marker.into() };
     for event in Parser::new_from_str(text) {
@@ -216,7 +216,7 @@ fn refused(event: &Event<'_>, at: Position, has_root: bool, depth: usize) -> Opt
     (depth >= DEPTH_MAX).then(|| Malformed::new(at, "this is nested too deeply", "a configuration has few levels"))
 }
 
-/// What a scalar means, by YAML's core schema.
+/// Value of a scalar by YAML's core schema.
 fn scalar(text: &str, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
         return Value::from(text);
@@ -224,7 +224,7 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
     resolve(text)
 }
 
-/// What a plain scalar means.
+/// Value of a plain scalar.
 pub(super) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,

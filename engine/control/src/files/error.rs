@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file is not used: its path, what is wrong, and what to do.
+/// Why a file is not used: path, error text and remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The system refused.
@@ -11,15 +11,15 @@ pub enum FileError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// It is something else than a file.
+    /// The path names something other than a regular file.
     #[error("{} is {kind}, not a regular file; name a regular file", path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,
-        /// What is there.
+        /// Type of the file there.
         kind: &'static str,
     },
     /// It has too many bytes, or no end.
@@ -59,7 +59,7 @@ pub enum FileError {
         /// The file itself, or the folder on the way to it.
         part: PathBuf,
     },
-    /// Somebody else made it, or has another name for it, and would read what is written to it.
+    /// Another user owns the file or has a second link to it, and could read its content.
     #[error("{} belongs to another user or has another name; delete it, or name another file", path.display())]
     Others {
         /// The file.

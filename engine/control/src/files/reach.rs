@@ -1,4 +1,4 @@
-//! Which files somebody may have quiverd open.
+//! Files that an author may have quiverd open.
 //!
 //! quiverd often runs as root, and members of a group may use its sockets. Whatever file they name, quiverd opens it with its own
 //! rights, not with theirs. So authors that are guests ([`Author::as_guest`](crate::transaction::Author::as_guest)) write only
@@ -17,8 +17,8 @@ use super::error::FileError;
 use super::regular::{check_regular, open, read_open, text};
 use crate::control::Control;
 
-/// File systems whose files answer by the rights of who opens them, whatever their mode says: `PROC_SUPER_MAGIC` and
-/// `SYSFS_MAGIC` of Linux.
+/// File systems whose files check the reader's rights, regardless of their mode: `PROC_SUPER_MAGIC` and `SYSFS_MAGIC`
+/// of Linux.
 const OF_THE_KERNEL: [u64; 2] = [0x9fa0, 0x6265_6572];
 
 /// The folders of guests' files.
@@ -34,7 +34,7 @@ pub fn confine(control: &Control, read: Vec<PathBuf>, write: Vec<PathBuf>) {
 }
 
 impl Control {
-    /// Which files may be opened for the author of this handle.
+    /// Files that may be opened for the author of this handle.
     pub fn files(&self) -> Reach {
         if !self.author().is_guest() {
             return Reach::default();
@@ -47,7 +47,7 @@ impl Control {
     }
 }
 
-/// Which files may be opened: by default all those that quiverd may open itself. A helper thread can have it.
+/// Files that may be opened: by default all that quiverd may open itself. A helper thread can have it.
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
     /// Those that guests may name files in; None if all may be named.
@@ -147,7 +147,7 @@ impl Place {
         check_regular(&self.path, about.st_mode)?;
         let file = self.open(OFlags::empty())?;
         let about = rustix::fs::fstat(&file).map_err(|error| self.refused(error))?;
-        // Who made it, or has a name for it, reads what is written to it.
+        // The owner of a file, or of another link to it, could read its content.
         match about.st_uid == rustix::process::geteuid().as_raw() && about.st_nlink == 1 {
             true => Ok(Some(file)),
             false => Err(FileError::Others { path: self.path.clone() }),
@@ -167,8 +167,7 @@ fn open_folder(from: impl std::os::fd::AsFd, name: impl rustix::path::Arg, more:
     rustix::fs::openat(from, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | more, Mode::empty())
 }
 
-/// Opens a folder below another one, part by part. No link on the way is followed, whoever may have made it, and each folder
-/// must be allowed.
+/// Opens a folder below another one, part by part. Follows no link, and checks that each folder is allowed.
 fn walk(from: &Path, rest: &Path, allowed: &dyn Fn(&Stat) -> bool) -> Result<OwnedFd, Errno> {
     let check = |folder: OwnedFd| match allowed(&rustix::fs::fstat(&folder)?) {
         true => Ok(folder),

@@ -12,7 +12,7 @@ use super::error::FileError;
 /// Bytes of a file of commands, at most.
 pub const SCRIPT_MAX: u64 = 16 << 20;
 
-/// What `nsfs`, the file system of namespaces, calls itself (`NSFS_MAGIC` of Linux).
+/// Magic number of `nsfs`, the file system of namespaces (`NSFS_MAGIC` of Linux).
 const NAMESPACES: u64 = 0x6e73_6673;
 
 /// Opens a regular file for reading, without waiting.
@@ -61,7 +61,7 @@ pub(super) fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|_| FileError::NoText { path: path.to_owned() })
 }
 
-/// Refuses what is no regular file, by the kind and the rights of what is there.
+/// Refuses all but regular files, by the type of the file.
 pub(super) fn check_regular(path: &Path, mode: u32) -> Result<(), FileError> {
     let kind = match FileType::from_raw_mode(mode) {
         FileType::RegularFile => return Ok(()),

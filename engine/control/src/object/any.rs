@@ -19,9 +19,9 @@ pub(crate) trait AnyObject: Any {
     fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef>;
     /// The path of each of these references.
     fn paths(&self, own: &[ObjectRef]) -> Vec<String>;
-    /// What is left of it without what refers to names that are gone, if anything.
+    /// The object without references to names that are gone; none if it cannot exist without them.
     fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>>;
-    /// The names of what it stands on if that is there.
+    /// Names of the objects that it follows, if they exist.
     fn follows(&self) -> Vec<ObjectRef> {
         Vec::new()
     }
@@ -106,7 +106,7 @@ pub(crate) trait AnyKind: Any {
     fn opens(&self) -> bool {
         false
     }
-    /// Does what must be done before the rest of the object's file can be read.
+    /// Runs the kind's `open` function before the rest of the file is read.
     fn open(&self, _control: &Control, _object: &dyn AnyObject) -> Result<(), ObjectError> {
         Ok(())
     }
@@ -133,7 +133,7 @@ pub(crate) trait AnyKind: Any {
     }
     /// The running object with the key of `like`.
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>>;
-    /// Has the room apply a change, and keeps what runs then.
+    /// Has the room apply a change, and keeps the resulting object.
     fn apply(
         &self,
         control: &Control,

@@ -9,8 +9,8 @@ use crate::pace::Pace;
 use crate::transaction::Author;
 
 impl Control {
-    /// Makes planned changes; if one fails, or what all of them led to is refused, takes those before it back, last first. `progress` is
-    /// told how many steps are done, and of how many.
+    /// Makes planned changes; if one fails, or the result is refused, undoes those before it, last first. `progress`
+    /// gets the number of finished steps, and of all.
     pub(crate) async fn run_steps(
         &self,
         steps: &[Step],
@@ -34,7 +34,7 @@ impl Control {
     async fn give_up(&self, error: ObjectError, done: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut errors = vec![error];
         errors.extend(self.undo_steps(done, pace).await);
-        // What is there again was checked when it came.
+        // Restored objects were checked when they were created.
         for check in self.objects().end_checks() {
             while check(self).is_some() {
                 pace.step().await;
@@ -43,7 +43,7 @@ impl Control {
         errors
     }
 
-    /// Checks what changes have led to.
+    /// Checks the result of all changes.
     async fn check_end(&self, pace: &mut Pace) -> Result<(), ObjectError> {
         for check in self.objects().end_checks() {
             while let Some(checked) = check(self) {
@@ -57,13 +57,13 @@ impl Control {
     /// Takes changes back, last first. The errors of those that could not be taken back.
     pub(crate) async fn undo_steps(&self, done: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut errors = Vec::new();
-        // What was there may use files that are out of this author's reach.
+        // The previous objects may use files out of this author's reach.
         let control = self.by(Author::default());
         for step in done.iter().rev().map(Step::undo) {
             pace.step().await;
             if let Err(error) = control.run_step(&step) {
                 let error = error.of(&step.id());
-                // What was configured is not lost with that.
+                // The configuration of the object is kept.
                 if let (Some(object), None) = (&step.new, &step.old) {
                     let (kind, object, why) = (step.kind.clone(), object.object.clone(), error.clone());
                     self.objects().pending.add(Waiting { kind, object, why, is_lost: false });
@@ -77,7 +77,7 @@ impl Control {
 
     pub(super) fn run_step(&self, step: &Step) -> Result<(), ObjectError> {
         self.objects().fault(step)?;
-        // A room that panics has refused its step: what was done before is taken back all the same.
+        // A room that panics has refused its step: earlier changes are undone all the same.
         let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
         let (old, new) = (object(&step.old), object(&step.new));
         let [before, after] =

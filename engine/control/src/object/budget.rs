@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use super::ObjectError;
 use crate::control::Control;
 
-/// Bytes that an object takes where its kind says nothing else: itself, its names, and what a room makes of it.
+/// Default memory of an object in bytes: itself, its names, and its room's state.
 pub(super) const OBJECT: u64 = 2048;
 
-/// The budget, and what kinds have charged.
+/// The budget, and the bytes charged by each kind.
 pub(super) struct Budget {
     limit: Cell<u64>,
     used: Cell<u64>,
@@ -84,7 +84,7 @@ impl Budget {
 }
 
 impl Control {
-    /// Lets objects take so many bytes from now on, as their kinds estimate it; what is there stays.
+    /// Limits the memory of objects to so many bytes, as their kinds estimate it; existing objects stay.
     pub fn set_object_memory(&self, bytes: u64) {
         self.objects().budget.limit.set(bytes);
     }

@@ -1,4 +1,4 @@
-//! How commands change the configuration: one object at a time, in one go.
+//! Changes of the configuration by commands: one object at a time, in one turn.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -38,14 +38,14 @@ impl Control {
         self.change(vec![self.deletion::<O>(key)?])
     }
 
-    /// Deletes an object, and what refers to it, directly or not. Where an item of a list does, the item goes; its object
-    /// goes with the last item, or if its kind refuses what is left. Any other object that refers to it goes.
+    /// Deletes an object and all that refer to it, directly or not. From a list only the referring item is deleted; its
+    /// object goes with the last item, or if its kind refuses the rest.
     pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
         let mut deletions = vec![self.deletion::<O>(key)?];
         let mut updates: BTreeMap<ObjectRef, Step> = BTreeMap::new();
         let mut gone: HashSet<ObjectRef> = deletions.iter().flat_map(Step::removed_names).cloned().collect();
         let mut last = gone.clone();
-        // Each round finds the users of what the last one removes.
+        // Each round finds the users of the objects that the last one removes.
         while !last.is_empty() {
             let planned = deletions.iter().map(Step::id).collect();
             let mut next = HashSet::default();

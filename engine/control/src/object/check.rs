@@ -1,4 +1,4 @@
-//! Whether changes fit together and to what runs, before any is made.
+//! Checks of changes against each other and against the running configuration, before any is made.
 
 use super::{HashMap, HashSet};
 use super::{Instance, ObjectError, ObjectRef, Step, circle, shorten};
@@ -17,7 +17,7 @@ impl Control {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// Checks that what new objects need is there outside.
+    /// Checks the outside requirements of new objects.
     pub(crate) async fn check_needs(&self, steps: &[Step], pace: &mut Pace) -> Result<(), Vec<ObjectError>> {
         let mut problems = Vec::new();
         for step in steps.iter().filter(|step| step.kind.is_outside()) {
@@ -77,7 +77,7 @@ impl Control {
         problems
     }
 
-    /// The error of a reference, at `path` of the object `of`, to what will not be there.
+    /// The error of a reference, at `path` of the object `of`, to a missing name.
     fn dangling(
         &self,
         path: &str,
@@ -87,7 +87,7 @@ impl Control {
         of: &ObjectRef,
     ) -> ObjectError {
         if let Some(provider) = self.objects().names.borrow().providers.get(target) {
-            // Only a file leaves out what it refers to; commands delete users together with what they use.
+            // Only a file can leave out a referenced object; commands delete users together with it.
             let ObjectRef { space, name } = provider.id();
             let it = if name == target.name { "it".into() } else { name };
             let what = format!("{} runs but this file does not define it", target.name);

@@ -7,7 +7,8 @@ use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
 
-/// A circle that the steps would close, if any. What runs has none, so only what the steps bring is followed.
+/// A circle that the steps would close, if any. The running configuration has none, so only new references are
+/// followed.
 pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> Option<ObjectError> {
     let brought = || steps.iter().filter_map(|step| step.new.as_ref());
     let by_name: HashMap<&ObjectRef, &Rc<Instance>> =

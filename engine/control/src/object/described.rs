@@ -19,7 +19,7 @@ pub type Values = Map<String, Value>;
 type Apply = Box<dyn Fn(&Control, Change<'_, Values>) -> Result<(), ObjectError>>;
 type Check = Box<dyn Fn(&Values) -> Result<(), ObjectError>>;
 
-/// How often a field's value stands in an object.
+/// Number of times that a field occurs in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occurrence {
     /// Once; it must be given unless the field has a default.
@@ -34,11 +34,11 @@ pub enum Occurrence {
 pub struct DescribedField {
     /// Its name in files.
     pub name: &'static str,
-    /// What it means.
+    /// Help text.
     pub doc: &'static str,
     /// The type of its values: that of a command's argument, [`Commands::kind`](crate::cli::Commands::kind).
     pub kind: ArgumentKind,
-    /// How often it stands.
+    /// Number of times that it occurs.
     pub occurrence: Occurrence,
     /// The text of its value where it is left out.
     pub default: Option<String>,
@@ -60,8 +60,8 @@ pub struct DescribedKind {
 }
 
 impl DescribedKind {
-    /// A kind; `apply` makes its changes real and `check` says what does not hold of an object by itself, as with
-    /// [`Kind`](super::Kind). An error says what is wrong with the description.
+    /// Creates a kind; `apply` makes its changes real and `check` checks a single object, as with
+    /// [`Kind`](super::Kind). An error is the fault of the description.
     pub fn new(
         name: &'static str,
         doc: &'static str,

@@ -2,11 +2,11 @@
 
 use super::ObjectRef;
 
-/// What is wrong with a field that no record of the kind has.
+/// Error text for a field that no record of the kind has.
 pub(crate) const UNKNOWN: &str = "there is no such field";
-/// Why an object was refused: the object, the field, what is wrong and what would be right.
+/// Why an object was refused: object, field, error text and remedy.
 ///
-/// A room names the field, says what is wrong and, where it can, the remedy; the registry fills in the object.
+/// A room fills in field, error text and, where there is one, the remedy; the registry fills in the object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{}", self.text())]
 pub struct ObjectError {
@@ -14,9 +14,9 @@ pub struct ObjectError {
     pub object: String,
     /// The path of the field, such as `paths[1].via`; empty where the object as a whole is meant.
     pub field: String,
-    /// What is wrong.
+    /// Error text.
     pub what: String,
-    /// What to do about it; may be empty.
+    /// Remedy; may be empty.
     pub remedy: String,
 }
 
@@ -36,7 +36,7 @@ impl ObjectError {
         ObjectError::whole("this failed inside quiverd").remedy("report it with what quiverd's log says")
     }
 
-    /// Adds what to do about it.
+    /// Adds a remedy.
     pub fn remedy(mut self, remedy: impl Into<String>) -> ObjectError {
         self.remedy = remedy.into();
         self

@@ -8,17 +8,17 @@ use super::error::UNKNOWN;
 use super::scalar::Scalar;
 use super::{ObjectError, ObjectRef};
 
-/// What stands in place of a secret where it is not shown; it is never one.
+/// Text that is shown in place of a secret. No secret has this value.
 pub const HIDDEN: &str = "<hidden>";
 
-/// What is known of a field of a record: one source for file, schema, documentation and help.
+/// Description of a record's field: one source for file, schema, documentation and help.
 #[derive(Clone, Debug)]
 pub struct FieldInfo {
     /// The name in files and documentation (`mac-age`).
     pub name: &'static str,
     /// The doc comment.
     pub doc: &'static str,
-    /// What is expected, as it stands after "expected".
+    /// Expected input, as it stands after "expected".
     pub expected: String,
     /// The value when it is left out; nothing if it must be given.
     pub default: Option<Value>,
@@ -26,7 +26,7 @@ pub struct FieldInfo {
     pub key: bool,
     /// Whether a change of it replaces the object.
     pub fixed: bool,
-    /// Whether it is shown only to those who ask for secrets.
+    /// Whether it is shown only on request.
     pub secret: bool,
     /// The JSON schema of its value.
     pub schema: Value,
@@ -34,9 +34,9 @@ pub struct FieldInfo {
     pub fields: Vec<FieldInfo>,
 }
 
-/// What can be a field: a scalar, an `Option`, a `Vec`, or a [`Record`].
+/// Type of a field: a scalar, an `Option`, a `Vec`, or a [`Record`].
 pub trait Field: Sized + 'static {
-    /// Reads the value; what is wrong goes to `problems`, all of it.
+    /// Reads the value, and adds all errors to `problems`.
     fn read(value: &Value, problems: &mut Problems) -> Option<Self>;
     /// Writes the value as [`Field::read`] takes it.
     fn write(&self) -> Value;
@@ -46,14 +46,14 @@ pub trait Field: Sized + 'static {
     }
     /// Calls `found` with the place and the target of every reference in the value, which stands at a place itself.
     fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
-    /// What is left of the value without what refers to names that are gone: of a list the other items. Nothing if it
-    /// cannot be without, or if a list has lost its last item.
+    /// The value without references to names that are gone; a list keeps its other items. None if the value cannot
+    /// exist without them, or if a list has lost its last item.
     fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
         let mut refers = false;
         self.references(&Place::Whole, &mut |_, target| refers |= gone(&target));
         (!refers).then_some(self)
     }
-    /// What is expected, as it stands after "expected".
+    /// Expected input, as it stands after "expected".
     fn expected() -> String;
     /// The JSON schema.
     fn schema() -> Value;
@@ -76,15 +76,15 @@ pub trait Record: Sized + 'static {
     fn write_record(&self) -> Map<String, Value>;
     /// Calls `found` with the place and the target of every reference in the record, which stands at a place itself.
     fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
-    /// What is left of the record without what refers to names that are gone; see [`Field::without`].
+    /// The record without references to names that are gone; see [`Field::without`].
     fn record_without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self>;
 }
 
-/// Collects what is wrong with a value, with the path of the field each problem stands at.
+/// Collects the errors of a value, each with the path of its field.
 #[derive(Debug, Default)]
 pub struct Problems {
     path: String,
-    /// What was found so far.
+    /// Problems found so far.
     pub found: Vec<ObjectError>,
 }
 
@@ -239,7 +239,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// What a value is, in words, for messages.
+/// Describes the type of a value, for messages.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -250,7 +250,7 @@ pub fn describe(value: &Value) -> String {
     }
 }
 
-/// What the derived code calls. Not for use by hand.
+/// Functions that derived code calls; not for use by hand.
 #[doc(hidden)]
 pub mod derived {
     use super::*;
@@ -322,7 +322,7 @@ pub mod derived {
         }
     }
 
-    /// What is expected where a record stands.
+    /// Expected input for a record, as it stands after "expected".
     pub fn expected<R: Record>() -> String {
         let names: Vec<_> = R::record_fields().iter().map(|field| field.name).collect();
         format!("a mapping of {}", names.join(", "))
@@ -333,7 +333,7 @@ pub mod derived {
         schema_of(R::DOC, R::record_fields())
     }
 
-    /// The JSON schema of what may be null in place of a value.
+    /// The JSON schema of a value or null.
     pub fn or_null(mut schema: Value) -> Value {
         match schema.get_mut("type") {
             Some(kind) => *kind = json!([kind.take(), "null"]),

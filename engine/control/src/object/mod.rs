@@ -1,4 +1,4 @@
-//! Config objects: what a daemon is told to be.
+//! Config objects: the elements of a daemon's configuration.
 //!
 //! - `scalar`: values that are one word ([`Scalar`]); `types`: macros that make types for them
 //!   ([`reference!`](crate::reference), [`choice!`](crate::choice), [`number!`](crate::number)).
@@ -34,8 +34,8 @@ mod types;
 
 use std::fmt;
 
-/// Maps by the names of objects. PERF: a change looks names up dozens of times; with the standard library's hash a million
-/// routes of a client took 1.1 times as long. This one has a seed of the process's own, too.
+/// Maps by the names of objects. PERF: a change looks names up dozens of times; with the standard library's hash a
+/// million routes of a client took 1.1 times as long. This hash, too, has a seed of the process's own.
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// Sets of them.
 pub(crate) type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
@@ -85,11 +85,11 @@ pub trait Object: Record + Clone + PartialEq {
     const KIND: &'static str;
     /// The space of names in which an object of this kind brings one into being, beside that of its kind.
     const PROVIDES: Option<&'static str>;
-    /// What more it brings into being there, as endings of its name.
+    /// Endings of its name for further names that it provides there.
     const PARTS: &'static [&'static str] = &[];
     /// The text in front of its key in these names.
     const PREFIX: &'static str = "";
-    /// What tells objects of this kind apart: the key field, or a tuple of them.
+    /// Key that distinguishes objects of this kind: the key field, or a tuple of them.
     type Key: Ord + Clone + fmt::Debug + 'static;
 
     /// The object's key.
@@ -101,7 +101,7 @@ pub trait Object: Record + Clone + PartialEq {
     /// Whether `new`, of the same key, differs in a `#[fixed]` field.
     fn must_be_replaced_by(&self, new: &Self) -> bool;
 
-    /// The names of what the object stands on if it is there.
+    /// Names of the objects that it follows, if they exist.
     fn follows(&self) -> Vec<ObjectRef> {
         Vec::new()
     }
@@ -112,7 +112,7 @@ pub trait Object: Record + Clone + PartialEq {
     }
 }
 
-/// What a room is asked to do with one of its objects.
+/// Change of one object, as its room is asked to make it.
 #[derive(Debug)]
 pub enum Change<'a, O> {
     /// There was none of this key.

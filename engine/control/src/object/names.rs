@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::any::AnyObject;
 use super::{HashMap, HashSet, Instance, ObjectRef};
 
-/// Which names exist, by which object, and which objects refer to each.
+/// Existing names, the object that provides each, and the objects that refer to each.
 #[derive(Default)]
 pub(crate) struct Names {
     pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
@@ -46,8 +46,8 @@ impl Hash for Known {
     }
 }
 
-/// Places that a map or set that was large is to have now: a million routes leave 100 MB of empty ones behind. They are given back
-/// when seven of eight are empty, and twice what is needed stays, so it costs each removal next to nothing.
+/// New capacity of a map or set that was large: a million routes leave 100 MB of empty places behind. They are given
+/// back when seven of eight are empty, and twice the needed places stay, so the cost per removal is negligible.
 fn fewer_places(len: usize, capacity: usize) -> Option<usize> {
     const SMALL: usize = 1024;
     (capacity > SMALL && len < capacity / 8).then_some(len * 2)
@@ -101,7 +101,7 @@ impl Names {
             }
         }
     }
-    /// How many references a name has.
+    /// Number of references to a name.
     pub fn uses(&self, name: &ObjectRef) -> usize {
         self.users.get(name).map_or(0, |users| users.references)
     }

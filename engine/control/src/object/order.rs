@@ -21,7 +21,7 @@ impl Control {
         self.planned_in_two(steps, HashSet::default(), pace).await
     }
 
-    /// The steps that make objects anew, with what refers to them; nothing happens.
+    /// The steps that recreate objects, with the objects that refer to them. Makes no change.
     pub(crate) async fn planned_anew(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<ObjectError>> {
         let all = steps.iter().map(Step::id).collect();
         self.planned_in_two(steps, all, pace).await
@@ -40,7 +40,8 @@ impl Control {
                 Ok(order) => return Ok(order),
                 Err(stuck) => stuck,
             };
-            // What is changed in one step may have to go before something and to come after it: it takes two steps then.
+            // An object that is changed in one step may have to go before another step and come after it: then it takes
+            // two steps.
             let before = in_two.len();
             let updates = stuck.iter().filter(|step| step.old.is_some() && step.new.is_some());
             in_two.extend(updates.map(Step::id));
@@ -59,9 +60,8 @@ impl Control {
         !is_update && !self.objects().names.borrow().has_followers(&step.id())
     }
 
-    /// Splits updates that need a new object, and those of `in_two`, into a deletion and a creation, and so with the
-    /// objects that refer to what goes and comes back under the same name, and with those that stand on what changes at
-    /// all.
+    /// Splits updates that need a new object, and those of `in_two`, into a deletion and a creation. The same is done
+    /// with the objects that refer to a recreated one, and with those that follow a changed one.
     async fn with_replacements(&self, steps: Vec<Step>, in_two: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<Step> {
         let mut split: Vec<Step> = Vec::new();
         let mut rest: Vec<Step> = Vec::new();
@@ -107,11 +107,12 @@ impl Control {
         }
     }
 
-    /// Orders steps: what is referred to comes before its users and goes after them; a name goes before it comes back.
-    /// Where the references leave it open, what reaches outside is created and changed first and deleted last, since the outside may
-    /// refuse it, and what was deleted there does not come back as it was. Between, deletions come first, last kinds first, then
-    /// the other changes, first kinds first: the order of a file's sections means nothing. Without an order: the steps that wait for each other, and
-    /// what waits for them.
+    /// Orders steps: an object is created before its users and deleted after them; a name is deleted before it is
+    /// created again. Where the references leave it open, objects with an outside are created and changed first and
+    /// deleted last, since the outside may refuse a change, and deleted outside state cannot be restored exactly.
+    /// Between these, deletions come first, last kinds first, then the other changes, first kinds first: the order of a
+    /// file's sections has no effect. Returns the steps in a circle, with the steps that wait for them, if there is no
+    /// order.
     pub(super) async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
         if steps.len() < 2 {
             return Ok(steps);
@@ -150,7 +151,7 @@ impl Control {
     }
 }
 
-/// Which step comes before which others, by their places.
+/// Order of steps, by their places: the steps that must come before each step.
 struct Order {
     removes: HashMap<ObjectRef, usize>,
     creates: HashMap<ObjectRef, usize>,
@@ -183,7 +184,7 @@ impl Order {
         order
     }
 
-    /// Notes what the step waits for, and what waits for it.
+    /// Notes the steps that a step waits for, and those that wait for it.
     fn add(&mut self, index: usize, step: &Step) {
         let mut edges: Vec<(usize, usize)> = Vec::new();
         for target in step.new.iter().flat_map(|new| &new.targets) {
@@ -192,7 +193,7 @@ impl Order {
         for target in step.old.iter().flat_map(|old| &old.targets) {
             edges.extend(self.removes.get(target).map(|provider| (index, *provider)));
         }
-        // What stands on something is down while that changes.
+        // An object is down while an object that it follows changes.
         let touching = |object: &Instance| -> Vec<usize> {
             object.follows.iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
         };

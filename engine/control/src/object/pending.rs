@@ -12,7 +12,7 @@ use super::by_key::ByKey;
 use super::{HashMap, HashSet, Instance, ObjectError, ObjectRef, Step};
 use crate::pace::Pace;
 
-/// An object that waits. A part of it may run: what is left without that which waits itself.
+/// An object that waits. Its rest without the waiting references may run.
 #[derive(Clone)]
 pub(crate) struct Waiting {
     pub kind: Rc<dyn AnyKind>,
@@ -20,7 +20,7 @@ pub(crate) struct Waiting {
     pub object: Rc<dyn AnyObject>,
     /// Why it waits.
     pub why: ObjectError,
-    /// Whether what it needs was there, and it runs without that.
+    /// Whether its outside was there before, and it runs without that now.
     pub is_lost: bool,
 }
 
@@ -72,14 +72,15 @@ impl Pending {
         ByKey::with(kind, of_kind.map(|one| one.object.clone()).collect())
     }
 
-    /// Has objects that wait follow a change that a command made: what it says holds, and what waits of them goes on to wait.
+    /// Applies the change of a command to waiting objects: the command's values count, and the waiting parts go on to
+    /// wait.
     pub fn follow(&self, steps: &[Step]) {
         for step in steps {
             let id = step.id();
             let Some(waiting) = self.waiting.borrow_mut().remove(&id) else { continue };
             let (Some(old), Some(new)) = (&step.old, &step.new) else { continue };
             if waiting.is_lost {
-                // What was made anew has what it needs.
+                // A recreated object has its requirements.
                 if !old.object.must_be_replaced_by(&*new.object) {
                     self.add(Waiting { object: new.object.clone(), ..waiting });
                 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 /// The name of something that an object brings into being or refers to: `interface tap0`, `bridge-domains 1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
-    /// The space of names: a kind, or what kinds provide together (`interface`).
+    /// The space of names: a kind, or a space shared by several kinds (`interface`).
     pub space: &'static str,
     /// The name in that space.
     pub name: Rc<str>,

@@ -16,22 +16,22 @@ use super::{Change, HashMap, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
 use crate::time::LocalFuture;
 
-/// How a room applies its objects of one kind.
+/// Function of a room that applies its objects of one kind.
 type Apply<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
-/// What a room refuses, whatever else is configured.
+/// Function of a room that checks an object independently of other objects.
 type Check<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
 /// `apply` on a control side without an outside.
 type Inside<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
 /// Checks that an object's outside requirements are met; names the outside resources that it occupies.
 type Needs<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
 type Takes<O> = Box<dyn Fn(&O) -> Vec<String>>;
-/// What must be done before the rest of a file can be read.
+/// Function that runs before the rest of a file can be read.
 type Open<O> = Box<dyn Fn(&Control, &O) -> Result<(), ObjectError>>;
 
-/// A kind of objects: what a room registers for each of its config structs.
+/// A kind of objects: the registration of one config struct by its room.
 ///
-/// `Kind::new(apply)` with `fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError>`.
-/// The registry keeps the objects that run, so the room needs only what follows from them.
+/// `Kind::new(apply)` with `fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError>`. The
+/// registry keeps the running objects, so the room needs only derived state.
 pub struct Kind<O: Object> {
     apply: Apply<O>,
     check: Option<Check<O>>,
@@ -54,8 +54,8 @@ struct Outside<O> {
 }
 
 impl<O: Object> Kind<O> {
-    /// A kind whose changes `apply` makes real. It is called once for each change, after what the object refers to
-    /// was applied; when it returns an error, nothing must have changed.
+    /// Creates a kind whose changes `apply` makes real. It is called once for each change, after the referenced objects
+    /// were applied; when it returns an error, nothing must have changed.
     pub fn new(apply: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static) -> Kind<O> {
         let secrets = O::record_fields().into_iter().filter(|field| field.secret).map(|field| field.name).collect();
         let (running, memory) = (Running::new(O::key), (|_| budget::OBJECT) as fn(&O) -> u64);
@@ -63,7 +63,7 @@ impl<O: Object> Kind<O> {
         Kind { apply, check: None, open: None, outside: None, fields, secrets, running, memory }
     }
 
-    /// Adds what must hold of an object by itself: checked for all objects before any is applied.
+    /// Adds a check of a single object: it runs for all objects before any is applied.
     pub fn check(mut self, check: impl Fn(&O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
         self.check = Some(Box::new(check));
         self
@@ -75,16 +75,16 @@ impl<O: Object> Kind<O> {
         Kind { memory, ..self }
     }
 
-    /// Adds what is done with the objects of a file before the rest of it is read: for objects that bring further kinds
-    /// into being. It is done to compare a file, too, so it must change nothing that runs.
+    /// Adds a function that runs for the objects of a file before the rest of it is read: for objects that bring
+    /// further kinds. It runs for comparisons, too, so it must not change the running state.
     pub fn open(mut self, open: impl Fn(&Control, &O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
         self.open = Some(Box::new(open));
         self
     }
 
-    /// Says that the objects reach outside: into the system, where a change can be refused that is right by itself, and where
-    /// what was deleted does not come back as it was. They are created before and deleted after all others, where references
-    /// and names let them.
+    /// Declares that the objects reach outside: into the system, which can refuse a valid change, and where deleted
+    /// state cannot be restored exactly. They are created before and deleted after all others, as far as references and
+    /// names allow.
     ///
     /// - `inside` does what `apply` does, without the outside: for rehearsals ([`Control::rehearse`]).
     /// - `needs` is an error if something is missing outside that an object needs, such as a namespace. It changes nothing.
@@ -197,9 +197,9 @@ type EndCheck = Rc<dyn Fn(&Control) -> Option<Result<(), ObjectError>>>;
 
 /// A control side on which changes are rehearsed, one after the other.
 pub struct StandIn {
-    /// The control side, with the rooms of the one that it stands for.
+    /// The control side, with the rooms of the real one.
     pub control: Control,
-    /// Throws away what its rooms have left for workers and tasks, which it has none of. Called every few steps.
+    /// Discards letters and tasks of its rooms, since it has neither workers nor tasks. Called every few steps.
     pub tidy: fn(&Control),
 }
 
@@ -225,7 +225,7 @@ pub struct Objects {
 /// Reach of changes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Reach {
-    /// Rooms apply them, and change what is outside.
+    /// Rooms apply them, and change the outside.
     #[default]
     Outside,
     /// Rooms apply them, and the outside is left alone.
@@ -270,19 +270,20 @@ impl Objects {
         kinds.in_order.push(kind);
     }
 
-    /// From now on, changes are checked and noted, and no room applies them: to see which configuration commands lead to,
-    /// without touching the machine. What rooms would name themselves has no name then.
+    /// From now on, changes are checked and noted, and no room applies them: to see which configuration commands lead
+    /// to, without touching the machine. Names that rooms would provide themselves are missing then.
     pub fn only_note(&self) {
         self.reach.set(Reach::Nothing);
     }
 
-    /// From now on, rooms apply changes without touching what is outside: this control side is a stand-in for rehearsals.
+    /// From now on, rooms apply changes without touching the outside: this control side is a stand-in for rehearsals.
     pub(crate) fn stay_inside(&self) {
         self.reach.set(Reach::Inside);
     }
 
-    /// Says how a stand-in is made, once, when it is needed: a second control side ([`Control::aside`]) with the same rooms, on which a new configuration
-    /// is rehearsed before it runs. Without it, what a room refuses is found while it is applied.
+    /// Sets the function that makes a stand-in, once, when it is needed: a second control side ([`Control::aside`])
+    /// with the same rooms, on which a new configuration is rehearsed before it runs. Without it, refusals by rooms are
+    /// found while changes are applied.
     pub fn rehearse_on(&self, make: impl Fn(Control) -> LocalFuture<Result<StandIn, String>> + 'static) {
         *self.make_stand_in.borrow_mut() = Some(Rc::new(make));
         *self.stand_in.borrow_mut() = None;
@@ -292,14 +293,14 @@ impl Objects {
         self.make_stand_in.borrow().clone()
     }
 
-    /// Asks `fault` before every change of an object; what it refuses is refused as if the room had. For tests and
-    /// simulations: a change may fail at any of its steps.
+    /// Calls `fault` before every change of an object; its error counts as the room's. For tests and simulations: a
+    /// change may fail at any of its steps.
     pub fn inject(&self, fault: impl Fn(&ObjectRef) -> Result<(), ObjectError> + 'static) {
         *self.fault.borrow_mut() = Some(Rc::new(fault));
     }
 
-    /// Adds what must hold once changes that belong together are all made, whatever the order in which they were: `check` is called
-    /// then until nothing is left, and checks one thing each time, so that others have their turns. What it refuses is undone.
+    /// Adds a check of the result of changes that belong together, in any order: `check` is called until it returns
+    /// none, and checks one thing each time, so that others have their turns. Its error undoes the changes.
     pub fn at_end(&self, check: impl Fn(&Control) -> Option<Result<(), ObjectError>> + 'static) {
         self.end_checks.borrow_mut().push(Rc::new(check));
     }
@@ -331,7 +332,7 @@ impl Objects {
         (names, all)
     }
 
-    /// The names that exist in a space, sorted: what references to it can say.
+    /// The names that exist in a space, sorted: the possible values of references to it.
     pub fn names_in(&self, space: &str) -> Vec<String> {
         let names = self.names.borrow();
         let mut found: Vec<String> =

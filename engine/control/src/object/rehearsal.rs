@@ -1,5 +1,5 @@
-//! Rehearsing changes: they are made on a stand-in first, a second control side with the same rooms and no outside. What a room
-//! refuses there is refused before anything of what runs has changed.
+//! Rehearsal of changes on a stand-in, a second control side with the same rooms and no outside. A refusal by a room
+//! there comes before any change of the running configuration.
 
 use tracing::Dispatch;
 use tracing::dispatcher::with_default;
@@ -14,7 +14,7 @@ use crate::transaction::Author;
 /// After so many steps a stand-in is tidied.
 const TIDY_EVERY: usize = 64;
 
-/// A stand-in, and what was made there.
+/// A stand-in, and the changes made there.
 struct Rehearsal {
     stand_in: StandIn,
     done: Vec<Step>,
@@ -26,7 +26,7 @@ impl Control {
         self.objects().names.borrow().providers.is_empty()
     }
 
-    /// Makes planned changes on a stand-in. What its rooms refuse, those of this control side would refuse, too.
+    /// Makes planned changes on a stand-in. This control side's rooms would refuse the same changes as its rooms.
     pub(crate) async fn rehearse(&self, steps: &[Step], pace: &mut Pace) -> Result<(), Vec<ObjectError>> {
         let Some(make) = self.objects().make_stand_in().filter(|_| !steps.is_empty()) else { return Ok(()) };
         let kept = self.objects().stand_in.take();
@@ -44,7 +44,7 @@ impl Control {
         let mut rehearsal = Rehearsal { stand_in, done: vec![] };
         let rehearsed = match rehearsal.begin(self, pace).await {
             Ok(()) => rehearsal.run(self.author(), steps, pace).await,
-            // It runs all the same: its parts came in another order, or with what is not there any more.
+            // The configuration runs all the same: its parts came in another order, or with objects that are gone.
             Err(error) => {
                 tracing::warn!(
                     "the change is not rehearsed, so its steps are undone if one is refused: what runs could not be \
@@ -59,7 +59,7 @@ impl Control {
 }
 
 impl Rehearsal {
-    /// Brings the stand-in to what runs.
+    /// Brings the stand-in to the running configuration.
     async fn begin(&mut self, running: &Control, pace: &mut Pace) -> Result<(), ObjectError> {
         let mut steps = vec![];
         for kind in running.objects().kinds() {
@@ -117,7 +117,7 @@ impl Rehearsal {
     }
 }
 
-/// Discards log lines: rooms of a stand-in report what did not happen.
+/// Discards log lines: rooms of a stand-in log events that did not happen.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     with_default(&Dispatch::none(), work)
 }

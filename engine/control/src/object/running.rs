@@ -64,7 +64,7 @@ impl<K: Ord, O: AnyObject> Running<K, O> {
         self.get(&key).map(|object| object as Rc<dyn AnyObject>)
     }
 
-    /// Lets `make` make a change real, and keeps what runs then.
+    /// Lets `make` make a change real, and keeps the resulting object.
     pub fn change(
         &self,
         old: Option<Rc<dyn AnyObject>>,

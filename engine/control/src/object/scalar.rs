@@ -14,14 +14,13 @@ use serde_json::{Value, json};
 pub trait Scalar: Display + Clone + 'static {
     /// The name of the type in grammars (`<id:u32>`), help and documentation.
     const NAME: &'static str;
-    /// What is expected, as it stands after "expected": `an IPv4 address such as 192.0.2.1`.
+    /// Expected input, as it stands after "expected": `an IPv4 address such as 192.0.2.1`.
     const EXPECTED: &'static str;
     /// For a reference: the space of names of the things it refers to. Then the command line completes the names
     /// that exist and refuses others, and the configuration is checked for dangling references.
     const SPACE: Option<&'static str> = None;
 
-    /// Reads the value from a word. The error says what is wrong where "expected ..." is not all there is to say;
-    /// it may be empty.
+    /// Parses the value. The error text says more than "expected ...", or is empty.
     fn parse(text: &str) -> Result<Self, String>;
 
     /// The value as JSON and YAML have it.
@@ -43,7 +42,8 @@ pub trait Scalar: Display + Clone + 'static {
         }
     }
 
-    /// The JSON schema of the value: it takes what [`Scalar::from_value`] takes, and of texts any that it does not know.
+    /// The JSON schema of the value: it accepts the values that [`Scalar::from_value`] accepts, and all texts if it
+    /// does not know their form.
     fn schema() -> Value {
         let text = json!({"type": "string", "description": Self::EXPECTED});
         Self::number_schema().map_or(text.clone(), |number| json!({"anyOf": [number, text]}))
@@ -158,7 +158,7 @@ impl Scalar for String {
     }
 }
 
-/// Makes scalars of types that implement `FromStr` and `Display`, whose errors say what would be right.
+/// Makes scalars of types that implement `FromStr` and `Display`; the error of `FromStr` is the error text.
 #[macro_export]
 macro_rules! scalar {
     ($($type:ty, $name:literal, $expected:literal;)*) => {$(
@@ -208,7 +208,7 @@ macro_rules! addresses {
             const NAME: &'static str = $name;
             const EXPECTED: &'static str = $expected;
             fn parse(text: &str) -> Result<Self, String> {
-                // What std says of the mistake is less than what is expected.
+                // The error of `FromStr` says less than the expected text.
                 text.parse().map_err(|_| String::new())
             }
         }

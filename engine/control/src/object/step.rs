@@ -13,7 +13,7 @@ pub(crate) struct Instance {
     pub provides: Vec<ObjectRef>,
     /// The names that it refers to, without its own, in the order of its fields.
     pub targets: Vec<ObjectRef>,
-    /// The names of what it stands on if that is there.
+    /// Names of the objects that it follows, if they exist.
     pub follows: Vec<ObjectRef>,
 }
 
@@ -51,7 +51,7 @@ impl Step {
         }
     }
 
-    /// What takes this step back.
+    /// The reverse of this step.
     pub fn undo(&self) -> Step {
         Step { kind: self.kind.clone(), old: self.new.clone(), new: self.old.clone() }
     }

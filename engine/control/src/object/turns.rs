@@ -1,4 +1,4 @@
-//! Deleting what very many objects refer to, in turns.
+//! Deletion of an object with very many users, in turns.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use crate::control::Control;
 use crate::pace::Pace;
 
 impl Control {
-    /// Deletes an object and what refers to it, as [`Control::delete_with_users`] does, in turns: others have theirs
-    /// meanwhile, however many objects go. These go one by one, so after an error those stay away that went before it;
-    /// what comes to refer to the object meanwhile goes as well. It goes on to its end even if this future is dropped.
+    /// Deletes an object and its users, as [`Control::delete_with_users`] does, in turns: others have theirs meanwhile,
+    /// however many objects go. These go one by one, so after an error the objects deleted before stay deleted; new
+    /// users of the object go as well. It runs to its end even if this future is dropped.
     pub async fn delete_in_turns<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
         let (control, key) = (self.clone(), key.clone());
         let work = async move {
@@ -24,15 +24,15 @@ impl Control {
         self.to_the_end("deletion", work).await.unwrap_or_else(|| Err(ObjectError::inside()))
     }
 
-    /// Deletes what refers to these names, users before what they use.
+    /// Deletes the users of these names, each before the objects that it uses.
     async fn delete_users(&self, names: Vec<ObjectRef>) -> Result<(), ObjectError> {
         let mut pace = Pace::in_turns(self);
-        // What goes as a whole, and what is to be looked at, the next one last.
+        // Names that go as a whole, and those still to be examined, the next one last.
         let mut going: HashSet<ObjectRef> = names.iter().cloned().collect();
         let mut stack = self.users_in_order(&going, &mut pace).await;
         while let Some(id) = stack.pop() {
             pace.step().await;
-            // Somebody may have deleted it or changed it since.
+            // Another client may have deleted or changed it since.
             let Some(object) = self.objects().running(&id) else { continue };
             let Some(kind) = self.objects().kind_named(id.space) else { continue };
             let rest = object.without(&going).filter(|rest| kind.check(&**rest).is_ok());
@@ -52,7 +52,7 @@ impl Control {
         Ok(())
     }
 
-    /// What refers to one of these names, in the reverse of the order in which it goes: last kinds go first, then by name.
+    /// Objects that refer to one of these names, in the order of their deletion: last kinds first, then by name.
     async fn users_in_order(&self, names: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<ObjectRef> {
         let users = self.objects().names.borrow().users_of(names);
         let kinds = self.objects().kinds();

@@ -1,4 +1,5 @@
-//! The audit log: who changed the configuration, when, by which way, and what. Where it is kept, the host says.
+//! The audit log: author, time, source and content of every change of the configuration. The host decides where it is
+//! kept.
 
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -48,7 +49,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Keeps what was changed. It must not wait: control does not.
+/// Keeps an entry. It must not wait, since control does not.
 pub trait Audit {
     /// Notes a change.
     fn note(&self, entry: &Entry<'_>);
@@ -80,7 +81,7 @@ impl Control {
         self.audit(Told { what: "command", ..Told::default() }, &changes, steps.len() - described.len());
     }
 
-    /// Notes a change of the configuration as a whole; `changes` is what `describe` says of it.
+    /// Notes a change of the configuration as a whole; `changes` is the output of `describe`.
     pub(super) fn audit_whole(&self, told: Told<'_>, changes: &Value) {
         let changes = changes.as_array().map_or(&[][..], Vec::as_slice);
         let described = &changes[..changes.len().min(DESCRIBED_MAX)];

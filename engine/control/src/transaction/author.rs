@@ -1,9 +1,9 @@
-//! Who changes things.
+//! Authors of changes.
 
 use std::fmt;
 use std::rc::Rc;
 
-/// Who changes the configuration, as history and refusals name them: a user of the machine, or the daemon itself.
+/// Author of a change, as history and refusals name it: a user of the machine, or the daemon itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Author {
     name: Rc<str>,
@@ -23,10 +23,10 @@ impl Default for Source {
     }
 }
 
-/// What somebody may do.
+/// Rights of an author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rights {
-    /// What quiverd may do.
+    /// All that quiverd may do.
     Own,
     /// Change the configuration, and have only some files opened.
     Guest,
@@ -35,12 +35,12 @@ enum Rights {
 }
 
 impl Author {
-    /// The author of this name, for whom any file may be opened that quiverd may open.
+    /// Creates an author of this name, for whom quiverd opens every file that it may open.
     pub fn new(name: &str) -> Author {
         Author { name: name.into(), rights: Rights::Own, uid: None }
     }
 
-    /// The same, who is the user of this number.
+    /// The same author with this user id.
     pub fn with_uid(self, uid: u32) -> Author {
         Author { uid: Some(uid), ..self }
     }
@@ -55,7 +55,7 @@ impl Author {
         Author { rights: Rights::Guest, ..self }
     }
 
-    /// The same, who may only look: run commands that begin with `show`.
+    /// The same author with the right to run `show` commands only.
     pub fn as_viewer(self) -> Author {
         Author { rights: Rights::Viewer, ..self }
     }
@@ -70,7 +70,7 @@ impl Author {
         self.rights == Rights::Viewer
     }
 
-    /// Somebody of another name with the same rights.
+    /// An author of another name with the same rights.
     pub fn renamed(&self, name: &str) -> Author {
         Author { name: name.into(), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Planning, applying, saving: what holds the configuration, and what becomes a version of the history.
+//! Planning, applying and saving of configurations: work under the hold, whose results are versions of the history.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -17,17 +17,17 @@ use crate::control::Control;
 use crate::object::{ObjectError, Step, Waiting};
 use crate::pace::Pace;
 
-/// On what terms a configuration is applied.
+/// Terms of a change of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Terms {
-    /// What the author says about it.
+    /// Author's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Seconds within which it must be confirmed; without them it needs no confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_within: Option<u32>,
-    /// What becomes of running objects that the file does not name.
+    /// Treatment of running objects that the file does not name.
     #[serde(default, skip_serializing_if = "Scope::is_whole")]
     pub scope: Scope,
     /// Whether a file without objects may remove all that runs.
@@ -51,12 +51,12 @@ impl Terms {
 
 /// A configuration that is to run.
 pub(super) struct Goal {
-    /// What is done, for history and refusals: `apply site.yaml`.
+    /// Name of the change in history and refusals: `apply site.yaml`.
     pub what: String,
     /// Where the text comes from, for its errors.
     pub file: String,
     pub text: Rc<str>,
-    /// Whether what is missing outside may come later: of a configuration that is known to be right.
+    /// Whether missing resources outside may come later: for a configuration that is known to be valid.
     pub waits: bool,
 }
 
@@ -68,7 +68,7 @@ impl Goal {
 }
 
 impl Control {
-    /// What applying this file would change.
+    /// Lists the changes that applying this file would make.
     pub async fn diff(&self, file: &str, text: &str, scope: Scope) -> Result<Reply, TransactionError> {
         let (_hold, steps) = self.compare(file, text, scope).await?;
         Ok(describe(&steps, &mut Pace::in_turns(self)).await)
@@ -86,7 +86,7 @@ impl Control {
         Ok(list_differences(self, output, steps).await)
     }
 
-    /// The steps from what runs to what a file wants, if they may be made.
+    /// The steps from the running configuration to that of a file, if it is valid.
     async fn compare(&self, file: &str, text: &str, scope: Scope) -> Result<(Hold, Vec<Step>), TransactionError> {
         let hold = self.hold(&format!("diff {file}"))?;
         let mut pace = Pace::in_turns(self);
@@ -119,14 +119,14 @@ impl Control {
         self.reach(Goal::file(file, text.into(), terms.scope), terms).await
     }
 
-    /// The same at the start of a daemon: what is missing outside may come later, and all else runs.
+    /// The same at the start of a daemon: objects with missing resources wait, and all others run.
     pub async fn start_with(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         // Nothing runs so far that an empty one could remove.
         let terms = Terms { allow_empty: true, ..Terms::default() };
         self.reach(Goal { waits: true, ..Goal::file(file, text.into(), terms.scope) }, terms).await
     }
 
-    /// Applies the candidate: what this author has planned last, if what runs is still what it was planned for.
+    /// Applies the candidate: this author's last plan, if the running configuration has not changed since.
     pub async fn apply_candidate(&self, terms: Terms) -> Result<Reply, TransactionError> {
         self.check_free()?;
         let candidate = self.transactions().candidate.borrow().clone();
@@ -140,7 +140,7 @@ impl Control {
         self.reach(Goal::file(&file, text, scope), Terms { scope, ..terms }).await
     }
 
-    /// Makes what runs the saved configuration, and returns it as a file.
+    /// Makes the running configuration the saved one, and returns it as a file.
     pub async fn keep(&self, comment: Option<String>) -> Result<Reply, TransactionError> {
         let hold = self.hold_to_change("save")?;
         let control = self.clone();
@@ -187,7 +187,7 @@ impl Control {
                 Err(Tried::Refused(errors)) => errors,
                 Err(Tried::Other(error)) => return Err(error),
             };
-            // What the outside refuses may wait, where that is allowed.
+            // Objects that the outside refuses may wait, where that is allowed.
             match desired.refused_outside(&refused).filter(|(id, _)| !missing.contains_key(id)) {
                 Some((id, error)) if goal.waits || desired.waits_already(self, &id) => _ = missing.insert(id, error),
                 _ => return Err(desired.place(refused).into()),
@@ -208,7 +208,7 @@ impl Control {
             }
         };
         let number = version.as_ref().map(|version| version.number);
-        // What runs already was no change.
+        // Without steps there was no change.
         if !steps.is_empty() || number.is_some() {
             let comment = terms.comment.as_deref();
             self.audit_whole(Told { what: &goal.what, comment, version: number }, &told.json);
@@ -249,11 +249,12 @@ impl Control {
         Ok(steps)
     }
 
-    /// Notes what waits of a configuration that was applied.
+    /// Notes the waiting objects of an applied configuration.
     fn note_waiting(&self, desired: &Desired, scope: Scope, waiting: Vec<Waiting>) {
         let pending = &self.objects().pending;
         let mut all = pending.all();
-        // What a part does not name goes on to wait, and what runs without its outside does if it still is as it was.
+        // Objects outside of a part go on to wait, and so do objects that run without their outside, if they are
+        // unchanged.
         let ids = desired.ids();
         all.retain(|one| match one.is_lost {
             true => one.kind.find(&*one.object).is_some_and(|running| running.equals(&*one.object)),
@@ -269,8 +270,8 @@ impl Control {
         self.try_again();
     }
 
-    /// Makes a version of what commands have changed since the newest one, so that it is not lost with what replaces
-    /// it.
+    /// Makes a version of the changes by commands since the newest one, so that they are not lost when they are
+    /// replaced.
     async fn record_unsaved(&self, pace: &mut Pace) -> Result<(), TransactionError> {
         let (unsaved, transactions) = (self.transactions().unsaved_by(), self.transactions());
         let (author, what) = match unsaved.as_str() {
@@ -282,7 +283,7 @@ impl Control {
         self.record(&author, what.to_owned(), Terms::default(), &running).await.map(|_| ())
     }
 
-    /// Makes what runs the newest version, unless it is the newest already.
+    /// Makes the running configuration the newest version, unless it is that already.
     async fn record(
         &self,
         author: &Author,
@@ -305,7 +306,7 @@ impl Control {
         Ok(Some(version))
     }
 
-    /// Runs a change to its end, even if whoever waits for it goes away.
+    /// Runs a change to its end, even if the caller drops this future.
     pub(super) async fn change_to_the_end<T: 'static>(
         &self,
         work: impl Future<Output = Result<T, TransactionError>> + 'static,
@@ -322,7 +323,7 @@ enum Tried {
     Other(TransactionError),
 }
 
-/// Steps in their order; what goes and comes back is marked.
+/// Steps in their order; recreated objects are marked.
 fn numbered(steps: &[Step]) -> Reply {
     let removed: HashSet<_> = steps.iter().filter(|step| step.new.is_none()).map(Step::id).collect();
     let created: HashSet<_> = steps.iter().filter(|step| step.old.is_none()).map(Step::id).collect();

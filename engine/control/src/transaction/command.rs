@@ -159,7 +159,7 @@ async fn show_differences(control: Control, matches: Matches, output: Output) ->
     let desired = Desired::read_ready(&control, &name, &text, &mut pace).await.map_err(TransactionError::from)?;
     let mut steps = desired.steps(&control, scope, &mut pace).await;
     if !forward {
-        // From there to what runs.
+        // From there to the running configuration.
         steps = steps.iter().rev().map(Step::undo).collect();
     }
     desired.free(&mut pace).await;

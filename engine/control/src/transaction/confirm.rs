@@ -1,4 +1,4 @@
-//! Going back: to a version of the history because somebody says so, or because nobody confirmed in time.
+//! Rollback to a version of the history: on request, or because a version was not confirmed in time.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::{Author, Source, Store, Terms, TransactionError, Version};
 use crate::cli::Reply;
 use crate::control::Control;
 
-/// How soon it is tried again to go back, where that failed.
+/// Pause before the next attempt, after a rollback failed.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
-/// The same, while somebody holds the configuration.
+/// The same, while an author holds the configuration.
 const HELD_AGAIN: Duration = Duration::from_millis(100);
 
 impl Control {
-    /// Takes over the history that a store has kept. A version that nobody had confirmed when the daemon ended is taken
+    /// Takes over the history that a store has kept. A version that was not confirmed when the daemon ended is taken
     /// back: the saved configuration is the one before it.
     pub async fn open_history(&self, store: Rc<dyn Store>) -> Result<(), TransactionError> {
         let history = &self.transactions().history;
@@ -60,7 +60,7 @@ impl Control {
         versions.into_iter().nth(back).ok_or(TransactionError::NoVersion { asked: back, last })
     }
 
-    /// Keeps what waits to be confirmed.
+    /// Confirms the newest version.
     pub async fn confirm(&self) -> Result<Reply, TransactionError> {
         let hold = self.hold("confirm")?;
         let version = match &*self.transactions().unconfirmed.borrow() {
@@ -98,7 +98,8 @@ impl Control {
         ended.into_iter().for_each(|unconfirmed| unconfirmed.timer.cancel());
     }
 
-    /// Goes back from a version that was not confirmed in time; tries until it can, or somebody confirms after all.
+    /// Rolls back a version that was not confirmed in time; tries until that succeeds, or the version is confirmed
+    /// after all.
     async fn take_back(&self, number: u64) {
         loop {
             let waits = self.transactions().unconfirmed.borrow().as_ref().is_some_and(|u| u.version.number == number);
@@ -116,10 +117,10 @@ impl Control {
         }
     }
 
-    /// A version ran once: what is missing outside of it now may come later.
+    /// A version ran once: resources that are missing outside now may come later.
     async fn go_to(&self, version: &Version, what: String, terms: Terms) -> Result<Reply, TransactionError> {
         let text = self.transactions().history.text(version.number).await?;
-        // A version is known to be what ran, even if that was nothing.
+        // A version is known to have run, even if it was empty.
         let terms = Terms { allow_empty: true, ..terms };
         self.reach(Goal { what, file: format!("version {}", version.number), text: text.into(), waits: true }, terms)
             .await
@@ -131,7 +132,7 @@ impl Control {
         Version { number: 0, time: self.date(), author, what, comment: None, confirmed: true }
     }
 
-    /// How long the newest version may still be confirmed, if it must be.
+    /// Time left to confirm the newest version, if it must be confirmed.
     pub(super) fn confirm_within(&self) -> Option<Duration> {
         self.transactions().unconfirmed.borrow().as_ref().map(|unconfirmed| unconfirmed.until.since(self.now()))
     }

@@ -7,28 +7,28 @@ use crate::cli::CommandError;
 use crate::config::ConfigError;
 use crate::object::ObjectError;
 
-/// Why a change of the whole configuration was refused. What runs is as it was.
+/// Why a change of the whole configuration was refused. The running configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum TransactionError {
-    /// Somebody else is at it.
+    /// Another author is changing the configuration.
     #[error("{by} is changing the configuration ({what}); try again when that is done")]
     Held {
-        /// Who.
+        /// Author of that change.
         by: Author,
-        /// What they do, and how far they are.
+        /// The change in progress, with its step.
         what: String,
     },
-    /// What was applied last may still be taken back.
+    /// The last applied configuration may still be taken back.
     #[error(
         "what {by} has done ({what}) is taken back in {seconds} s unless it is confirmed; before anything else is \
         changed, keep it with `quiver confirm` or take it back with `quiver rollback 1`"
     )]
     Unconfirmed {
-        /// Who.
+        /// Author of that change.
         by: Author,
-        /// What they did.
+        /// Name of that change.
         what: String,
-        /// How long it may still be confirmed.
+        /// Seconds left to confirm it.
         seconds: u64,
     },
     /// The configuration is wrong, or a step of the change failed and those before it were undone.
@@ -42,7 +42,7 @@ pub enum TransactionError {
     Empty {
         /// The file.
         file: String,
-        /// How many objects run.
+        /// Number of running objects.
         objects: usize,
     },
     /// The history cannot be kept or read.
@@ -53,9 +53,9 @@ pub enum TransactionError {
     /// There are not so many versions.
     #[error("there is no version {asked} back; `quiver history` lists those that there are, from 0 to {last}")]
     NoVersion {
-        /// How far back.
+        /// Requested version, counted back from the newest.
         asked: usize,
-        /// The oldest.
+        /// Index of the oldest version.
         last: usize,
     },
     /// There is no history at all.
@@ -67,21 +67,21 @@ pub enum TransactionError {
     /// Nothing was planned.
     #[error("there is no candidate: `quiver plan FILE` makes one, and `quiver apply FILE` needs none")]
     NoCandidate,
-    /// Somebody else planned.
+    /// Another author planned the candidate.
     #[error("the candidate is {by}'s ({file}): plan your own with `quiver plan FILE`")]
     OthersCandidate {
-        /// Who.
+        /// Author of the candidate.
         by: Author,
-        /// What.
+        /// File of the candidate.
         file: String,
     },
-    /// What runs is not any more what was planned for.
+    /// The running configuration has changed since the plan.
     #[error("what runs has changed since {file} was planned: plan it again with `quiver plan {file}`")]
     StaleCandidate {
-        /// What was planned.
+        /// File that was planned.
         file: String,
     },
-    /// Too long or too short a time.
+    /// The time to confirm is too long or too short.
     #[error("{0} s is no time to confirm in: give 1 to 86400")]
     ConfirmTime(u32),
     /// The change was never finished.

@@ -1,4 +1,4 @@
-//! The history: what ran, newest last.
+//! The history: versions of the configuration, newest last.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -28,7 +28,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes over what a store has. What is no version there is left alone, and told.
+    /// Takes over a store's versions. Unreadable ones are left alone, and logged.
     pub async fn open(&self, store: Rc<dyn Store>) -> io::Result<()> {
         let mut numbers = store.list().await?;
         numbers.sort_unstable();

@@ -1,4 +1,4 @@
-//! Who holds the configuration: one at a time.
+//! Hold of the configuration: one author at a time.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -4,14 +4,16 @@
 //! - A **candidate** is a file that was planned ([`Control::plan`](crate::Control::plan)) and not yet applied.
 //! - The **saved** configuration is the newest confirmed [`Version`] of the history; a daemon starts with it.
 //!
-//! [`Control::apply`](crate::Control::apply) and its like hold the configuration while they work, in turns: `show` commands
-//! are answered and timers run meanwhile, other changes are refused with the name of who holds it. What is applied becomes a version of
-//! the history, at once or, if it was asked for, when it is confirmed in time; else what ran before comes back.
+//! [`Control::apply`](crate::Control::apply) and its like hold the configuration while they work, in turns: `show`
+//! commands are answered and timers run meanwhile, other changes are refused with the name of the holder. The applied
+//! configuration becomes a version of the history, at once or, on request, when it is confirmed in time; otherwise the
+//! previous one comes back.
 //!
-//! [`Audit`] is told of every change, and by whom and by which way it came.
+//! [`Audit`] gets every change, with its author and its source.
 //!
-//! Modules: `state`: who holds the configuration, and what waits; `hold` and `change` hold and make; `confirm` waits for the
-//! operator; `history` keeps [`Version`]s in a [`Store`]; `waiting` tries what waits for the outside; `command` is how operators reach all this. Why so: docs/decisions/0008-transactions.md.
+//! Modules: `state`: the hold and the candidate; `hold` and `change` take the hold and make changes; `confirm` waits
+//! for the operator; `history` keeps [`Version`]s in a [`Store`]; `waiting` retries objects that wait for the outside;
+//! `command` has the operators' commands. Reasons: docs/decisions/0008-transactions.md.
 
 mod audit;
 mod author;

@@ -10,11 +10,11 @@ use crate::config::Scope;
 use crate::control::Control;
 use crate::time::{Task, Time};
 
-/// Who changes the configuration, and what became of it.
+/// State of configuration changes: hold, candidate, confirmation and history.
 #[derive(Default)]
 pub(crate) struct Transactions {
     pub(super) held: RefCell<Option<Rc<Held>>>,
-    /// Who has changed what runs, by commands, since the newest version.
+    /// Authors who have changed the running configuration by commands since the newest version.
     pub(super) unsaved: RefCell<BTreeSet<Author>>,
     /// Why the saved configuration, with which the daemon started, does not run.
     pub(super) not_resumed: RefCell<Option<String>>,
@@ -33,11 +33,11 @@ pub(super) struct Candidate {
     pub(super) file: String,
     pub(super) text: Rc<str>,
     pub(super) scope: Scope,
-    /// How often what runs had changed when it was planned.
+    /// Value of `changes` when it was planned.
     pub(super) after: u64,
 }
 
-/// Somebody's hold.
+/// A hold of the configuration by one author.
 pub(super) struct Held {
     pub by: Author,
     pub what: String,
@@ -46,12 +46,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Who.
+    /// Author that holds the configuration.
     pub fn by(&self) -> &Author {
         &self.by
     }
 
-    /// What they do, and how far they are.
+    /// The change in progress, with its step.
     pub fn what(&self) -> String {
         match self.progress.get() {
             (_, 0) => self.what.clone(),
@@ -70,12 +70,13 @@ pub(super) struct Unconfirmed {
 }
 
 impl Control {
-    /// Who changes the configuration, and what became of it.
+    /// State of configuration changes.
     pub(crate) fn transactions(&self) -> &Transactions {
         self.part()
     }
 
-    /// Who has changed by commands what runs, so that it is not what is saved; nobody if it is.
+    /// Authors who have changed the running configuration by commands, so that it differs from the saved one; none if
+    /// it does not.
     pub fn unsaved_by(&self) -> Option<String> {
         Some(self.transactions().unsaved_by()).filter(|by| !by.is_empty())
     }
@@ -86,12 +87,12 @@ impl Control {
         self.transactions().not_resumed.borrow().clone()
     }
 
-    /// How often an object has changed since the daemon began, whoever changed it.
+    /// Number of changes of objects since the daemon started, by all authors.
     pub fn changes(&self) -> u64 {
         self.transactions().changes.get()
     }
 
-    /// Whether somebody holds the configuration as a whole just now.
+    /// Whether an author holds the whole configuration just now.
     pub fn is_held(&self) -> bool {
         self.transactions().held.borrow().is_some()
     }
@@ -103,13 +104,13 @@ impl Transactions {
         self.changes.set(self.changes.get() + 1);
     }
 
-    /// Notes that what runs is what is saved.
+    /// Notes that the running configuration is the saved one.
     pub(super) fn note_saved(&self) {
         self.unsaved.borrow_mut().clear();
         *self.not_resumed.borrow_mut() = None;
     }
 
-    /// Notes that somebody has changed what runs by a command.
+    /// Notes that this author has changed the running configuration by a command.
     pub fn note_unsaved(&self, author: &Author) {
         let mut unsaved = self.unsaved.borrow_mut();
         if !unsaved.contains(author) {
@@ -117,7 +118,8 @@ impl Transactions {
         }
     }
 
-    /// The names of those who have changed what runs by commands since the newest version; empty if nobody has.
+    /// Names of the authors who have changed the running configuration by commands since the newest version; empty if
+    /// there are none.
     pub(super) fn unsaved_by(&self) -> String {
         let names: Vec<String> = self.unsaved.borrow().iter().map(ToString::to_string).collect();
         names.join(", ")

@@ -1,4 +1,4 @@
-//! [`Version`]: a configuration that ran, who made it run, when and why.
+//! [`Version`]: a configuration that ran, with author, time and reason.
 //!
 //! As a text, a version is a configuration file that can be applied as it is, below a comment that says the rest:
 //!
@@ -22,11 +22,11 @@ pub struct Version {
     /// When it came to run.
     #[serde(with = "rfc3339")]
     pub time: SystemTime,
-    /// Who made it run.
+    /// Author who applied it.
     pub author: String,
-    /// What they did.
+    /// The command or change that made it.
     pub what: String,
-    /// What they said about it.
+    /// Author's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Whether it was confirmed, or needed no confirmation: only then a daemon may start with it.
@@ -57,7 +57,7 @@ impl Version {
         format!("{MARK}{about}\n{configuration}")
     }
 
-    /// Reads what [`Version::write`] has written: the version, and the configuration.
+    /// Reads the output of [`Version::write`]: the version, and the configuration.
     pub fn read(text: &str) -> Result<(Version, &str), Malformed> {
         let (first, configuration) = text.split_once('\n').ok_or(Malformed)?;
         let about = first.strip_prefix(MARK).ok_or(Malformed)?;

@@ -13,7 +13,7 @@ use crate::pace::Pace;
 /// First and longest pause between tries; each try without a change doubles it.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
-/// The same while somebody holds the configuration.
+/// The same while an author holds the configuration.
 const HELD: Duration = Duration::from_millis(100);
 
 impl Control {
@@ -32,7 +32,7 @@ impl Control {
         self.try_again();
     }
 
-    /// Has what waits tried again, by a task that ends when nothing waits.
+    /// Starts a task that retries waiting objects, and ends when none waits.
     pub(crate) fn try_again(&self) {
         let pending = &self.objects().pending;
         if pending.is_empty() || pending.is_tried.replace(true) {
@@ -53,7 +53,8 @@ impl Control {
         });
     }
 
-    /// Makes run of what waits that which can. Whether anything came to run. An error if the configuration is held.
+    /// Applies the waiting objects whose requirements are met. Returns whether any came to run, or an error if the
+    /// configuration is held.
     async fn try_waiting(&self) -> Result<bool, TransactionError> {
         let mut pace = Pace::in_turns(self);
         let waiting = self.objects().pending.all();
@@ -80,7 +81,7 @@ impl Control {
         Ok(self.to_the_end("pending", work).await.unwrap_or(false))
     }
 
-    /// Makes run what waits, but for what is missing.
+    /// Applies the waiting objects, without missing ones.
     async fn make_run(&self, mut missing: BTreeMap<ObjectRef, ObjectError>) -> bool {
         let mut pace = Pace::in_turns(self);
         // It may have changed before the configuration was held.
@@ -103,7 +104,7 @@ impl Control {
                     tracing::info!("{} runs: what it waited for is there", one.object.id());
                     came = true;
                 }
-                // What has come to wait meanwhile goes on to.
+                // Objects that began to wait meanwhile go on to wait.
                 let tried: HashSet<ObjectRef> = waiting.iter().map(|one| one.object.id()).collect();
                 let mut all = self.objects().pending.all();
                 all.retain(|one| !tried.contains(&one.object.id()));
@@ -123,7 +124,7 @@ impl Control {
         }
     }
 
-    /// Makes anew what runs without its outside, where that is there again.
+    /// Recreates objects that run without their outside, where that is there again.
     async fn replace_lost(
         &self,
         lost: Vec<Waiting>,

@@ -55,7 +55,7 @@ fn an_entry_says_who_did_what_by_which_way_and_what_changed() {
     let version = applied["version"].as_u64().unwrap();
     let changes: Vec<_> = applied["changes"].as_array().unwrap().iter().map(|one| one["change"].as_str()).collect();
     assert_eq!(changes, [Some("delete"), Some("create")], "{applied}");
-    // Nobody confirms it: the daemon takes it back.
+    // It is not confirmed: the daemon takes it back.
     executor.run_for(std::time::Duration::from_secs(11));
     let [back]: [Value; 1] = kept.take().try_into().unwrap();
     assert_eq!((&back["author"], &back["source"], &back["uid"]), (&json!("quiverd"), &json!("quiverd"), &Value::Null));

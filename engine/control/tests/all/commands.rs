@@ -48,7 +48,7 @@ fn run(line: &str) -> Result<String, CommandError> {
     executor.block_on(control.commands().run(&control, line, &Output::default())).map(|reply| reply.text)
 }
 
-/// What is wrong, the word it points at, and what is expected.
+/// Error text, the word that it points at, and the expected words.
 fn error(line: &str) -> (String, String, Vec<String>) {
     let error = run(line).unwrap_err();
     let place = error.place.unwrap();

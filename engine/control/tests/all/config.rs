@@ -181,7 +181,7 @@ struct Door {
     /// Its name.
     #[key]
     name: String,
-    /// What opens it.
+    /// Password that opens it.
     #[secret]
     word: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Files from outside: what is opened, and for whom.
+//! Files from outside: which are opened, for which author.
 
 use std::fs::{self, Permissions, create_dir, set_permissions, write};
 use std::io::Write;
@@ -80,7 +80,7 @@ fn guests_read_what_everybody_may_read_and_what_is_in_their_folders() {
     let refused = guest.open(&secret).expect_err("its mode says so").to_string();
     let said = format!("everybody may read in {}, or let quiverd allow its folder with --files", own.display());
     assert!(refused.starts_with(&secret.display().to_string()) && refused.ends_with(&said), "{refused}");
-    // Nobody else gets to it, though its own mode would let them.
+    // No other guest reaches it, though its own mode would allow that.
     assert!(matches!(guest.open(&hidden), Err(FileError::NotForGuests { .. })));
     assert!(
         matches!(guest.open(&private.join("none")), Err(FileError::NotForGuests { .. })),

@@ -76,7 +76,7 @@ async fn live(control: Control, disk: Disk, safe: Rc<RefCell<Vec<String>>>) -> R
     note();
     control.put(ports::port("p3")).unwrap();
     note();
-    // This one must not be what comes back until it is confirmed.
+    // This version must not be resumed until it is confirmed.
     control.apply("second", SECOND, confirm.clone()).await?;
     control.confirm().await?;
     note();
@@ -109,8 +109,8 @@ fn a_crash_at_any_operation_leaves_a_history_that_is_read_and_a_configuration_th
         executor.block_on(control.open_history(Rc::new(left.clone()))).unwrap();
         let resumed = executor.block_on(control.resume()).unwrap();
         let running = control.save().text;
-        // What runs is what ran before the change that was under way, or what it was to become: never half of it, and
-        // never what nobody had confirmed.
+        // The running configuration is the one before the change under way, or its goal: never half of it, and never an
+        // unconfirmed one.
         let (safe, what) = (safe.borrow(), resumed.as_ref().map(|version| version.what.clone()).unwrap_or_default());
         let allowed: &[&str] = match safe.len() {
             0 | 1 => &["", "start", "apply first"],

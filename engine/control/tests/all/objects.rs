@@ -200,7 +200,7 @@ fn very_many_go_in_turns_and_others_have_theirs() {
         control.put(Switch { uplink, ..switch(id, if id == 7 { &["p1", "p2"] } else { &["p1"] }) }).unwrap();
     }
     applied(&control);
-    // Whoever waits for it goes away; it goes on all the same.
+    // The caller drops its future; the work goes on.
     let waiting = {
         let control = control.clone();
         control

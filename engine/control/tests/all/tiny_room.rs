@@ -14,12 +14,12 @@ pub struct Lamp {
     /// Whether it shines.
     #[default(false)]
     pub on: bool,
-    /// How bright it is, in percent.
+    /// Brightness in percent.
     #[default(100)]
     pub brightness: u8,
 }
 
-/// What the room keeps: here, what the data plane would read.
+/// The room's state: here, the value that the data plane would read.
 #[derive(Default)]
 struct Lamps {
     watts: u32,

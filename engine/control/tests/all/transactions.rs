@@ -28,7 +28,7 @@ fn show(executor: &Executor, control: &Control, line: &str) -> Reply {
     executor.block_on(control.commands().run(control, line, &Default::default())).unwrap()
 }
 
-/// The history: what was done, by whom, and in which state it is, newest first.
+/// The history: action, author and state of each version, newest first.
 fn history(executor: &Executor, control: &Control) -> Vec<String> {
     let rows = show(executor, control, "show history").json;
     let row = |row: &serde_json::Value| {

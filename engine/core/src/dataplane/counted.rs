@@ -7,12 +7,13 @@ use crate::counters::{Counter, Counters, Traffic};
 use crate::graph::{ArcSpec, Blueprint, GraphError, NodeId};
 use crate::vector::INTERFACES_MAX;
 use quiver_stats::layout::name_part;
-use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
+use quiver_stats::{Cell, Description, Index, Names, Segment, Settings, Target, Threads, Vector};
+use std::borrow::Cow;
 
 /// Arcs of nodes that are shown at most.
 const ARCS_MAX: u32 = 1 << 16;
 
-/// How drivers name these reasons.
+/// Names of these drop reasons, as drivers register them.
 const NO_BUFFER: &str = "no-buffer";
 const RING_FULL: &str = "ring-full";
 
@@ -78,12 +79,27 @@ pub struct OtherName {
     counted: Option<Target>,
 }
 
+/// Descriptions of what is counted by interface.
+const DESCRIPTIONS: [(&str, &str); 8] = [
+    ("/if/rx", "{} received by the interface."),
+    ("/if/tx", "{} sent by the interface."),
+    ("/if/drops", "Packets that the interface received and a node dropped."),
+    ("/if/punt", "Packets that the interface received and a node gave to the control thread."),
+    ("/if/rx-no-buf", "Packets lost on receive because no packet buffer was free."),
+    ("/if/rx-miss", "Packets lost on receive because a ring of the interface was full."),
+    ("/if/rx-error", "Packets that the interface could not receive for another reason."),
+    ("/if/tx-error", "Packets that the interface did not take to send."),
+];
+
 impl Counted {
     pub fn new(settings: Settings, threads: Threads) -> Result<Counted, DataplaneError> {
         let refused = |error| DataplaneError::Statistics { size: settings.size_for(threads), error };
         let segment = Segment::new(settings, threads).map_err(refused)?;
         let combined = |name| Counters::shown(&segment, name, INTERFACES_MAX);
         let simple = |name| Counters::shown(&segment, name, INTERFACES_MAX);
+        for (name, help) in DESCRIPTIONS {
+            segment.describe(name, Description::by_interface(help));
+        }
         let arcs = segment.edit().names("/quiver/arcs/names");
         Ok(Counted {
             rx: combined("/if/rx"),
@@ -130,19 +146,24 @@ impl Counted {
         let added = self.added.iter().map(|(_, counters)| counters);
         [&self.rx, &self.tx].into_iter().chain(&self.queues).chain(added)
     }
-    /// Counts something else by interface, too, at `/if/NAME`.
-    pub fn add(&mut self, name: &'static str) -> Counters {
-        let counters: Counters = Counters::shown(&self.segment, &format!("/if/{name}"), INTERFACES_MAX);
+    /// Counts something else by interface, too, at `/if/NAME`, with a sentence of help.
+    pub fn add(&mut self, name: &'static str, help: Cow<'static, str>) -> Counters {
+        let counters: Counters = self.shown(name, help);
         counters.grow(self.capacity);
         self.added.push((name, counters.clone()));
         counters
     }
     /// The same, without bytes.
-    pub fn add_simple(&mut self, name: &'static str) -> Counters<Counter> {
-        let counters: Counters<Counter> = Counters::shown(&self.segment, &format!("/if/{name}"), INTERFACES_MAX);
+    pub fn add_simple(&mut self, name: &'static str, help: Cow<'static, str>) -> Counters<Counter> {
+        let counters: Counters<Counter> = self.shown(name, help);
         counters.grow(self.capacity);
         self.added_simple.push((name, counters.clone()));
         counters
+    }
+    fn shown<C: Cell>(&self, name: &str, help: Cow<'static, str>) -> Counters<C> {
+        let entry = format!("/if/{name}");
+        self.segment.describe(&entry, Description::by_interface(help));
+        Counters::shown(&self.segment, &entry, INTERFACES_MAX)
     }
     fn singles(&self) -> impl Iterator<Item = &Counters<Counter>> {
         let own = [&self.drops, &self.punts, &self.rx_no_buffer, &self.rx_missed, &self.rx_errors, &self.tx_errors];
@@ -156,6 +177,8 @@ impl Counted {
     pub fn grow(&mut self, interface: u32, queues: usize) {
         for queue in self.queues.len()..queues {
             let name = format!("/quiver/rx-queue/{queue}");
+            let description = Description::of("{} received by the receive queue.");
+            self.segment.describe(&name, Description { index: Index::ReceiveQueue, ..description });
             self.queues.push(Counters::shown(&self.segment, &name, INTERFACES_MAX));
         }
         self.capacity = self.capacity.max(interface + 1);

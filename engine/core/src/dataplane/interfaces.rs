@@ -9,6 +9,7 @@ use crate::rx::{RxMode, RxQueue};
 use crate::tx::TxQueue;
 use crate::worker::Worker;
 use quiver_stats::{Segment, Target};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -183,13 +184,17 @@ impl Dataplane {
         &self.counted.tx
     }
     /// Counters by interface at `/if/NAME` that a room counts in: they have room for all interfaces, and are set to zero
-    /// with the others.
-    pub fn add_interface_counters(&mut self, name: &'static str) -> Counters {
-        self.counted.add(name)
+    /// with the others. `help` is a sentence in which `{}` stands for `Packets` or `Bytes`.
+    pub fn add_interface_counters(&mut self, name: &'static str, help: impl Into<Cow<'static, str>>) -> Counters {
+        self.counted.add(name, help.into())
     }
     /// The same, without bytes; `show interface` shows them as well.
-    pub fn add_simple_interface_counters(&mut self, name: &'static str) -> Counters<Counter> {
-        self.counted.add_simple(name)
+    pub fn add_simple_interface_counters(
+        &mut self,
+        name: &'static str,
+        help: impl Into<Cow<'static, str>>,
+    ) -> Counters<Counter> {
+        self.counted.add_simple(name, help.into())
     }
     /// Counters without bytes that rooms added, for an interface, by name.
     pub fn added_interface_counters(&self, interface: u32) -> impl Iterator<Item = (&'static str, u64)> {

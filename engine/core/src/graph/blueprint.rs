@@ -257,7 +257,7 @@ impl Blueprint {
     pub fn arcs(&self, id: NodeId) -> &[ArcSpec] {
         self.nodes.get(id.index()).map_or(&[], |n| &n.arcs)
     }
-    /// How a node's trace records are put into words.
+    /// The function that formats a node's trace records.
     pub fn describer(&self, id: NodeId) -> Option<Describe> {
         self.nodes.get(id.index()).map(|n| n.describe.clone())
     }

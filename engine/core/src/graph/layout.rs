@@ -1,5 +1,5 @@
-//! How a blueprint becomes a wiring, and how the wiring follows when features are enabled: an interface's rows change, and
-//! only where a feature is enabled for the first time, or the last, the shape of the whole.
+//! Makes a wiring from a blueprint, and updates it when features are enabled or disabled. Most changes touch only an
+//! interface's rows. The shape changes when a feature is enabled on its first interface, or disabled on its last.
 
 use super::arc::{ArcSpec, To};
 use super::blueprint::{Blueprint, Feature, FeatureArcSpec};

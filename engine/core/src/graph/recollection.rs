@@ -25,7 +25,7 @@ pub(crate) type Question = Box<dyn FnOnce(Option<&mut dyn Any>, u64) -> Answer +
 #[derive(Default)]
 pub struct Recollection {
     pub(super) answers: Vec<Answer>,
-    /// How many of them the rehearsal has used.
+    /// Number of answers that the rehearsal has used.
     pub(super) used: usize,
     /// The question that comes next, for which worker, and for which node there.
     pub(crate) question: Option<(usize, NodeId, Question)>,

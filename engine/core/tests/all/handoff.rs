@@ -272,7 +272,7 @@ impl thread::System for Feeder<'_> {
         self.now = until.expect("a nap").max(self.now);
     }
 }
-/// How often a worker naps to which such packets are handed.
+/// Number of naps of a worker that receives such packets by hand-off.
 fn naps(every: u64, length: usize) -> u64 {
     let mut bench = bench_with(2, Flows { end: u64::MAX, length, ..Flows::default() });
     bench.change(Some(|_| 1));

@@ -169,7 +169,7 @@ typedef struct QuiverAnswer QuiverAnswer;
 #define QUIVER_EVENT_BYTES 64
 
 /**
- * How a call ended: [`OK`], or anything else.
+ * Result of a call: [`OK`], or an error.
  */
 typedef int32_t QuiverStatus;
 
@@ -336,7 +336,7 @@ typedef struct QuiverRecord {
    */
   const uint8_t *bytes;
   /**
-   * How many, at most 128.
+   * Number of these bytes, at most 128.
    */
   uint32_t byte_count;
   /**

@@ -174,7 +174,7 @@ pub const NO_ARC: u32 = u32::MAX;
 pub struct Record {
     /// The packet's first bytes as they came to the node, from the current header on.
     pub bytes: *const u8,
-    /// How many, at most 128.
+    /// Number of these bytes, at most 128.
     pub byte_count: u32,
     /// Bytes of the whole packet.
     pub length: u32,

@@ -4,7 +4,7 @@
 //! `setup` gets the daemon's [`Host`] table and says what the plugin brings. From this file comes the C header,
 //! `include/quiver_plugin.h`.
 //!
-//! What holds on both sides:
+//! Rules for both sides:
 //!
 //! - Nothing that one side allocated is freed by the other. What a call gets or gives as a pointer is valid until the
 //!   call returns, unless its text says otherwise.
@@ -46,7 +46,7 @@ pub const MAGIC: u64 = 0x4c50_5245_5649_5551;
 /// The name of the one function that a plugin exports: `const QuiverPlugin *quiver_plugin_entry(void)`.
 pub const ENTRY: &str = "quiver_plugin_entry";
 
-/// How a call ended: [`OK`], or anything else.
+/// Result of a call: [`OK`], or an error.
 pub type Status = i32;
 
 /// The call did what it says.

@@ -1,4 +1,4 @@
-//! How a table grows while it is read: a part with every change, so that none of them takes long.
+//! Growth of a table while it is read: each change copies a part, so that no change takes long.
 use super::line::{Line, RowOf, SLOTS, later};
 use super::slots::Place;
 use super::{Buckets, ExactView};

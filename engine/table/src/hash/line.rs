@@ -45,8 +45,8 @@ pub trait Line: Cell {
     fn clear(&self, slot: usize);
     /// Stamps an entry that is there.
     fn stamp(&self, slot: usize, stamp: u32);
-    /// How many entries lie further on because this line was full; a search ends where that is zero. Above it, in
-    /// `WAITING`, are the slots that wait.
+    /// Number of entries that lie in later lines because this line was full; a search ends where it is zero. The bits
+    /// above it, from `WAITING` on, mark the slots that wait.
     fn passed(&self) -> &AtomicU32;
 }
 

@@ -1,4 +1,4 @@
-//! How the writer finds, fills and empties slots.
+//! Finds, fills and empties slots, for the writer.
 use super::ExactView;
 use super::line::{Line, PASSED, RowOf, SLOTS, WAITING};
 use crate::simulation::seam;

@@ -25,15 +25,15 @@ pub enum ExactError {
     /// Slots of removed entries fill the table until workers have passed.
     #[error("exact-match table: {waiting} removed entries still wait for the workers; try again")]
     Draining {
-        /// How many slots wait.
+        /// Number of waiting slots.
         waiting: usize,
     },
     /// The system gives no more memory.
     #[error("exact-match table: no memory for {bytes} bytes ({source}); lower the limit on entries or free memory")]
     Memory {
-        /// How much was asked for.
+        /// Bytes requested.
         bytes: usize,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -203,7 +203,7 @@ impl<L: Line> ExactWriter<L> {
         (end < self.view().buckets.len()).then_some(end)
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.len
     }

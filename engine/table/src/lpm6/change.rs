@@ -1,4 +1,4 @@
-//! How nodes come, grow and go. Readers notice nothing of it: what takes another's place says the same.
+//! Creation, growth and removal of nodes. A replaced node gives the same answers, so readers are not affected.
 use super::node::{Node, Slot};
 use super::shape::{self, STRIDE};
 use super::{Lpm6, Table};

@@ -48,12 +48,12 @@ impl<'a> Node<'a> {
         self.cells[2].load(Ordering::Relaxed) as u32
     }
 
-    /// How many words there are without the fallback.
+    /// Number of words without the fallback.
     pub fn choices(self) -> usize {
         shape::choices(self.shape())
     }
 
-    /// How many leading bits are above it.
+    /// Number of leading bits above the node.
     pub fn start(self) -> u8 {
         self.end() - self.choices().ilog2() as u8
     }
@@ -115,12 +115,12 @@ impl<'a> Node<'a> {
         (0..self.choices()).map(move |index| self.word(index)).filter(|word| word & BLOCK != 0)
     }
 
-    /// How many routes end in this node.
+    /// Number of routes that end in this node.
     pub fn routes(self) -> u32 {
         self.shape() >> shape::COUNT
     }
 
-    /// Notes that so many routes more end in this node, or less.
+    /// Adds to the number of routes that end in this node, or subtracts from it.
     pub fn add_routes(self, more: i32) {
         let cell = self.cells[2].load(Ordering::Relaxed);
         let count = self.routes().wrapping_add_signed(more);

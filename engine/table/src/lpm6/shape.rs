@@ -25,13 +25,13 @@ pub(super) fn new(start: u8, stride: u8) -> u32 {
     u32::from(128 - start - stride) | 1 << (stride + CHOICES as u8)
 }
 
-/// How many words there are without the fallback, which follows them.
+/// Number of words without the fallback, which follows them.
 #[inline(always)]
 pub(super) fn choices(shape: u32) -> usize {
     (shape >> CHOICES & 0xff) as usize
 }
 
-/// How far to shift an address.
+/// Shift of an address.
 #[inline(always)]
 pub(super) fn shift(shape: u32) -> u32 {
     shape & SHIFT

@@ -149,7 +149,7 @@ impl Pages {
         ((page + 1) * self.blocks).min(self.max + 1)
     }
 
-    /// How many nodes of a size a page holds at most. There is none behind the last block.
+    /// Number of nodes of a size that fit into a page. No page extends beyond the last block.
     fn room(&self, page: u32, size: usize) -> u32 {
         self.end(page).saturating_sub(page * self.blocks) / self.sizes[size]
     }

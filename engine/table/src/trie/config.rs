@@ -1,4 +1,4 @@
-//! How large a table is.
+//! Size of a table.
 
 /// The size of a table, and the limit on its blocks of memory.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl LpmConfig {
 /// The size of a family's table.
 #[derive(Clone, Copy)]
 pub struct Size {
-    /// How many leading bits index the root.
+    /// Number of leading bits that index the root.
     pub root_bits: u8,
     /// The last block that may be given out.
     pub blocks_max: u32,

@@ -35,9 +35,9 @@ pub enum LpmError {
     /// The system gives no more memory.
     #[error("forwarding table: no memory for {bytes} bytes ({source}); lower blocks_max or free memory")]
     Memory {
-        /// How much was asked for.
+        /// Bytes requested.
         bytes: usize,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 /// may go on reading them, for they find zero before and after.
 pub(crate) struct RootPages {
     routes: Box<[u32]>,
-    /// How many leading bits of an address choose the page.
+    /// Number of leading bits of an address that select the page.
     bits: u8,
     page_bytes: usize,
     /// Pages with routes, or with memory although they have none.

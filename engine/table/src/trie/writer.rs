@@ -128,7 +128,7 @@ impl<T: Trie> TrieWriter<T> {
         self.routes.iter()
     }
 
-    /// How many routes there are.
+    /// Number of routes.
     pub fn len(&self) -> usize {
         self.routes.len()
     }
@@ -138,7 +138,7 @@ impl<T: Trie> TrieWriter<T> {
         self.routes.is_empty()
     }
 
-    /// How many blocks nodes use, of at most [`LpmConfig::with_blocks_max`].
+    /// Number of blocks that nodes use, at most [`LpmConfig::with_blocks_max`].
     pub fn blocks_in_use(&self) -> u32 {
         self.blocks.in_use()
     }

@@ -251,7 +251,7 @@ fn a_guard_of_another_domain_is_refused_by_ipv6() {
 
 /// Networks that a writer fills with routes and empties again, while two workers look up in them.
 pub struct Churn<A> {
-    /// How often a worker looks at all networks.
+    /// Number of rounds in which a worker looks up in all networks.
     pub turns: usize,
     /// The prefix of each network, and their length. The leaf of a whole network is always its number and 1.
     pub networks: Vec<A>,

@@ -44,7 +44,7 @@ pub(super) enum Action {
 pub struct ScriptError {
     /// The line.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The error and its remedy.
     pub what: String,
 }
 

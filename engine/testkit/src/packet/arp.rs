@@ -12,19 +12,19 @@ use zerocopy::IntoBytes;
 pub struct Arp {
     /// Request, reply, or another number.
     pub operation: u16,
-    /// Who sends.
+    /// Sender's addresses.
     pub sender: (MacAddress, Ipv4Addr),
-    /// Who is asked for, or answered.
+    /// Target's addresses.
     pub target: (MacAddress, Ipv4Addr),
 }
 
 impl Arp {
-    /// Who has `target`?
+    /// A request for the MAC address of `target`.
     pub fn request(sender: (MacAddress, Ipv4Addr), target: Ipv4Addr) -> Arp {
         Arp { operation: ArpOperation::REQUEST.0.get(), sender, target: (MacAddress::ZERO, target) }
     }
 
-    /// The sender says to the target where it is.
+    /// A reply from the sender to the target.
     pub fn reply(sender: (MacAddress, Ipv4Addr), target: (MacAddress, Ipv4Addr)) -> Arp {
         Arp { operation: ArpOperation::REPLY.0.get(), sender, target }
     }

@@ -1,11 +1,11 @@
-//! What a packet's checksum field is to hold, or was found to hold.
+//! Content of a packet's checksum field, to be written or as read.
 use quiver_wire::Sum;
 use std::fmt;
 
 /// The content of a checksum field, as the text says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Checksum {
-    /// What the protocol demands; the text says nothing.
+    /// The correct checksum; without text.
     #[default]
     Right,
     /// The pseudo header's sum only, for a driver to complete: `partial-checksum`.
@@ -23,14 +23,14 @@ pub enum Checksum {
 pub(super) struct Sums {
     /// Of the pseudo header alone.
     pub pseudo: Sum,
-    /// What belongs into the field.
+    /// The correct checksum.
     pub right: u16,
     /// Whether all the bytes that the checksum covers are there.
     pub whole: bool,
 }
 
 impl Checksum {
-    /// What to write into the field.
+    /// Value for the field.
     pub(super) fn value(self, sums: Sums) -> u16 {
         match self {
             Checksum::Right => sums.right,
@@ -43,7 +43,7 @@ impl Checksum {
         }
     }
 
-    /// What a field that holds `stored` means.
+    /// Interprets a field that holds `stored`.
     pub(super) fn read(stored: u16, sums: Sums, may_be_absent: bool) -> Checksum {
         match stored {
             right if right == sums.right => Checksum::Right,

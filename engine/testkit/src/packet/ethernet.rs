@@ -10,11 +10,11 @@ use zerocopy::IntoBytes;
 /// An Ethernet header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ethernet {
-    /// Who sends.
+    /// Source address.
     pub source: MacAddress,
-    /// Who shall receive.
+    /// Destination address.
     pub destination: MacAddress,
-    /// What follows; `None` if the next layer says it.
+    /// EtherType; `None` if it follows from the next layer.
     pub ethertype: Option<EtherType>,
 }
 
@@ -70,7 +70,7 @@ pub struct Vlan {
     pub priority: u8,
     /// Whether the frame is the first to drop.
     pub drop_eligible: bool,
-    /// What follows; `None` if the next layer says it.
+    /// EtherType; `None` if it follows from the next layer.
     pub ethertype: Option<EtherType>,
 }
 

@@ -15,9 +15,9 @@ const UNIT: usize = 8;
 pub struct Extension6 {
     /// Which it is.
     pub kind: ExtensionKind,
-    /// What follows the length: 6 bytes, or 14, or 22, and so on up to 2046.
+    /// Bytes behind the length field: 6, 14, 22, and so on up to 2046.
     pub body: Vec<u8>,
-    /// What follows; `None` if the next layer says it.
+    /// Next header; `None` if it follows from the next layer.
     pub next: Option<IpProtocol>,
 }
 

@@ -17,7 +17,7 @@ pub struct Fragment6 {
     pub more: bool,
     /// Identification.
     pub id: u32,
-    /// What follows; `None` if the next layer says it.
+    /// Next header; `None` if it follows from the next layer.
     pub next: Option<IpProtocol>,
 }
 

@@ -11,13 +11,13 @@ use zerocopy::IntoBytes;
 /// The first eight bytes of an ICMP message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Icmp4 {
-    /// What the message is.
+    /// Type of the message.
     pub kind: Icmp4Type,
-    /// What exactly.
+    /// Code of the message.
     pub code: u8,
-    /// Whose echo; else bytes 4 and 5.
+    /// Identifier of an echo; else bytes 4 and 5.
     pub id: u16,
-    /// Which echo; in an unreachable message the MTU (`mtu`); else bytes 6 and 7.
+    /// Sequence number of an echo; in an unreachable message the MTU (`mtu`); else bytes 6 and 7.
     pub seq: u16,
     /// Over the message.
     pub checksum: Checksum,

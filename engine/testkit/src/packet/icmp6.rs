@@ -18,9 +18,9 @@ const CHECKSUM: usize = offset_of!(Icmp6Header, checksum);
 /// The first eight bytes of an ICMPv6 message; four of them in front of [`Nd`] and [`Ra`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Icmp6 {
-    /// What the message is.
+    /// Type of the message.
     pub kind: Icmp6Type,
-    /// What exactly.
+    /// Code of the message.
     pub code: u8,
     /// The four bytes behind the checksum: in an echo its `id` and `seq`, in "packet too big" the `mtu`, in "parameter
     /// problem" the `pointer`. The layers of Neighbour Discovery have fields for them instead.

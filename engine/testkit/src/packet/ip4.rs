@@ -14,9 +14,9 @@ use zerocopy::IntoBytes;
 /// An IPv4 header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ip4 {
-    /// Who sends.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Who shall receive.
+    /// Destination address.
     pub destination: Ipv4Addr,
     /// Hops left.
     pub ttl: u8,
@@ -36,7 +36,7 @@ pub struct Ip4 {
     pub offset: u16,
     /// Options, filled up with zeros to whole words.
     pub options: Vec<u8>,
-    /// What follows; `None` if the next layer says it.
+    /// Protocol; `None` if it follows from the next layer.
     pub protocol: Option<IpProtocol>,
     /// The total length; `None` if it is that of what follows.
     pub length: Option<u16>,

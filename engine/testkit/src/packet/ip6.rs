@@ -16,9 +16,9 @@ const HOP_LIMIT: u8 = 64;
 /// An IPv6 header; extension headers are layers of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ip6 {
-    /// Who sends.
+    /// Source address.
     pub source: Ipv6Addr,
-    /// Who shall receive.
+    /// Destination address.
     pub destination: Ipv6Addr,
     /// Hops left.
     pub hop_limit: u8,
@@ -26,7 +26,7 @@ pub struct Ip6 {
     pub class: u8,
     /// The flow label, 0 to 0xfffff.
     pub flow: u32,
-    /// What follows; `None` if the next layer says it.
+    /// Next header; `None` if it follows from the next layer.
     pub next: Option<IpProtocol>,
     /// The payload length; `None` if it is that of what follows.
     pub length: Option<u16>,

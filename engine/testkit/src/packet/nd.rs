@@ -19,10 +19,10 @@ const FLAGS: [&str; 3] = ["router", "solicited", "override"];
 /// Type, code and checksum: what a message of Neighbour Discovery has in front of its own fields.
 pub(super) const BEFORE_FIELDS: usize = offset_of!(Icmp6Header, identifier);
 
-/// Whom a message of Neighbour Discovery is about.
+/// Subject of a message of Neighbor Discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NdSubject {
-    /// A router solicitation is about nobody.
+    /// A router solicitation has no subject.
     Nobody,
     /// Neighbour solicitations and advertisements are about the target.
     Target(Ipv6Addr),
@@ -38,7 +38,7 @@ pub enum NdSubject {
 /// A message of Neighbour Discovery behind its checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nd {
-    /// Whom it is about.
+    /// Subject of the message.
     pub subject: NdSubject,
     /// Of an advertisement: [`NeighborMessage::ROUTER`] and the others; else zero.
     pub flags: u32,

@@ -149,7 +149,7 @@ pub(super) fn read_flags(words: &mut Words<'_>, names: &[&str]) -> Result<u32, P
     })
 }
 
-/// What [`read_flags`] reads, with its word.
+/// Writes flags as [`read_flags`] reads them, with the keyword.
 pub(super) fn write_flags(f: &mut fmt::Formatter<'_>, names: &[&str], flags: u32) -> fmt::Result {
     let set = names.iter().enumerate().filter(|(place, _)| flags << place >> 31 != 0);
     let set = set.map(|(_, name)| *name).collect::<Vec<_>>().join(",");

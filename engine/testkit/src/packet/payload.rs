@@ -41,7 +41,7 @@ impl fmt::Display for Payload {
     }
 }
 
-/// What the link adds behind the packet, which no header counts: Ethernet's frames are at least 60 bytes long.
+/// Padding that the link adds behind the packet and no header counts: Ethernet frames are at least 60 bytes long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Padding(pub Vec<u8>);
 

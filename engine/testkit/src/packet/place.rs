@@ -14,7 +14,7 @@ pub enum ExtensionKind {
     Destination,
 }
 
-/// What the bytes at a place are said to be.
+/// Type of the bytes at a place.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Next {
     Ethernet,
@@ -63,11 +63,11 @@ impl Next {
     }
 }
 
-/// Where the dissection stands.
+/// Position of the dissection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub next: Next,
-    /// What is left.
+    /// Remaining bytes.
     pub bytes: &'a [u8],
     /// Source and destination of the IP header before, for the pseudo header.
     pub ends: Option<Ends>,
@@ -81,8 +81,8 @@ impl<'a> Place<'a> {
         Place { next, bytes, ..*self }
     }
 
-    /// What an IP header here measures of the bytes behind it, and the padding. Only the link pads, so what is quoted or
-    /// carried in another packet has none, and neither has what is shorter than it claims.
+    /// Splits the bytes behind an IP header into its payload and padding, by the header's length. Only the link pads:
+    /// quoted or encapsulated packets have no padding, and neither have packets shorter than their length.
     pub(super) fn measured(&self, rest: &'a [u8], length: usize) -> (&'a [u8], &'a [u8]) {
         rest.split_at_checked(length).filter(|_| self.ends.is_none()).unwrap_or((rest, &[]))
     }
@@ -92,7 +92,7 @@ impl<'a> Place<'a> {
 pub(super) struct Step<'a, L> {
     pub layer: L,
     pub then: Place<'a>,
-    /// What follows the packet that the header measures.
+    /// Bytes behind the packet that the header measures.
     pub padding: &'a [u8],
 }
 

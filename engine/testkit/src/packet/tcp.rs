@@ -20,9 +20,9 @@ pub struct Tcp {
     pub flags: TcpFlags,
     /// Of the first byte of payload.
     pub seq: u32,
-    /// The next byte the sender expects.
+    /// Acknowledgment number.
     pub ack: u32,
-    /// How much the sender takes.
+    /// Receive window.
     pub window: u16,
     /// Where urgent data ends.
     pub urgent: u16,

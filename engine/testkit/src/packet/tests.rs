@@ -1,4 +1,4 @@
-//! What the whole module promises: texts that read well, nothing lost, and the same packets as etherparse builds.
+//! Tests of the whole module: texts read well, nothing is lost, and packets equal those that etherparse builds.
 use super::*;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;

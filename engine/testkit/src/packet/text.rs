@@ -38,7 +38,7 @@ pub enum PacketTextError {
         name: String,
         /// The word that is wrong.
         field: String,
-        /// What would be right.
+        /// The fields of the layer.
         fields: String,
     },
     /// A value is missing or not what the field takes.
@@ -48,11 +48,11 @@ pub enum PacketTextError {
         layer: usize,
         /// Its first word.
         name: String,
-        /// What was to be read.
+        /// The field.
         field: &'static str,
-        /// What stood there.
+        /// The word found, if any.
         found: Option<String>,
-        /// What would be right.
+        /// Valid values.
         remedy: String,
     },
     /// A layer without fields goes on.
@@ -150,7 +150,7 @@ impl<'a> Words<'a> {
         self.read("offset", "a multiple of 8 from 0 to 65528", whole)
     }
 
-    /// What follows a header of IPv6.
+    /// Next header of an IPv6 header.
     pub(super) fn next_header(&mut self) -> Result<IpProtocol, PacketTextError> {
         self.value("next", "a name such as udp or a number from 0 to 255")
     }
@@ -204,7 +204,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What [`Words::next_header`] reads, with its word; nothing where the next layer says it.
+/// Writes the field as [`Words::next_header`] reads it, with its keyword; nothing if it follows from the next layer.
 pub(super) fn write_next_header(f: &mut fmt::Formatter<'_>, next: Option<IpProtocol>) -> fmt::Result {
     next.map_or(Ok(()), |next| write!(f, " next {next}"))
 }

@@ -18,7 +18,7 @@ pub struct Rule {
     /// The destination's network, and the mask over it.
     pub network: u32,
     pub mask: u32,
-    /// What is marked, 6 bits.
+    /// DSCP to set, 6 bits.
     pub dscp: u8,
 }
 

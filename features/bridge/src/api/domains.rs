@@ -90,21 +90,21 @@ pub(super) struct BridgeDomainSwIf {
 }
 
 flags! {
-    /// What bridge domains do.
+    /// Features of a bridge domain.
     pub(super) struct BdFlags(u32) as "bd_flags" Enum {
-        /// Nothing.
+        /// No feature.
         NONE = 0 => "BRIDGE_API_FLAG_NONE",
-        /// They learn addresses.
+        /// MAC learning.
         LEARN = 1 => "BRIDGE_API_FLAG_LEARN",
-        /// Frames to known addresses go to their interface only.
+        /// Forwarding of unicast frames to the interface of a known address.
         FWD = 2 => "BRIDGE_API_FLAG_FWD",
-        /// Frames to groups go to all members.
+        /// Flooding of multicast and broadcast frames.
         FLOOD = 4 => "BRIDGE_API_FLAG_FLOOD",
-        /// Frames to unknown addresses go to all members.
+        /// Flooding of unicast frames to unknown addresses.
         UU_FLOOD = 8 => "BRIDGE_API_FLAG_UU_FLOOD",
-        /// They answer ARP.
+        /// Replies to ARP requests for known addresses.
         ARP_TERM = 16 => "BRIDGE_API_FLAG_ARP_TERM",
-        /// They send ARP for unknown addresses by one interface.
+        /// Forwarding of ARP requests for unknown addresses to one interface.
         ARP_UFWD = 32 => "BRIDGE_API_FLAG_ARP_UFWD",
     }
 }

@@ -13,16 +13,16 @@ use super::macs::flush;
 use crate::bridges::Bridges;
 use crate::macs::MacEvent;
 
-/// How clients are told: a room of its own.
+/// Subscribers and settings of MAC events.
 struct MacEvents {
     subscribers: Subscribers<L2MacsEvent>,
-    /// Addresses in an event at most.
+    /// Largest number of addresses in an event.
     batch: Cell<usize>,
-    /// How long changes are gathered.
+    /// Time for which changes are gathered.
     delay: Cell<Duration>,
 }
 
-/// What a client gives a delay in.
+/// Unit of the delay in clients' messages.
 const DELAY_UNIT: Duration = Duration::from_millis(10);
 /// VPP's limit of all learned addresses.
 const LEARN_LIMIT_MAX: u32 = 16 << 20;
@@ -79,17 +79,17 @@ pub(super) struct ChangedMac {
     pub flags: u8,
 }
 
-/// What became of an address.
+/// Kind of a change of a MAC address.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum MacEventAction {
-    /// It was learned.
+    /// The address was learned.
     #[value("MAC_EVENT_ACTION_API_ADD")]
     Add = 0,
-    /// It was not seen for too long.
+    /// The address aged out.
     #[value("MAC_EVENT_ACTION_API_DELETE")]
     Delete = 1,
-    /// It was seen elsewhere.
+    /// The address moved to another interface.
     #[value("MAC_EVENT_ACTION_API_MOVE")]
     Move = 2,
 }

@@ -102,21 +102,21 @@ pub(super) struct L2XconnectDetails {
 }
 
 flags! {
-    /// What a member of a bridge domain lets happen.
+    /// Features of a member of a bridge domain.
     pub(super) struct L2IntfFeatFlags(u32) as "l2_intf_feat_flags" Enum {
-        /// Nothing.
+        /// No feature.
         NONE = 0 => "L2_INTF_FEAT_NONE",
-        /// Addresses are learned.
+        /// MAC learning.
         LEARN = 1 => "L2_INTF_FEAT_LEARN",
-        /// Frames to known addresses go to their interface only.
+        /// Forwarding of unicast frames to the interface of a known address.
         FWD = 2 => "L2_INTF_FEAT_FWD",
-        /// Frames to groups go to all members.
+        /// Flooding of multicast and broadcast frames.
         FLOOD = 4 => "L2_INTF_FEAT_FLOOD",
-        /// Frames to unknown addresses do.
+        /// Flooding of unicast frames to unknown addresses.
         UU_FLOOD = 8 => "L2_INTF_FEAT_UU_FLOOD",
-        /// ARP is answered.
+        /// Replies to ARP requests for known addresses.
         ARP_TERM = 16 => "L2_INTF_FEAT_ARP_TERM",
-        /// ARP goes by one interface.
+        /// Forwarding of ARP requests for unknown addresses to one interface.
         ARP_UFWD = 32 => "L2_INTF_FEAT_ARP_UFWD",
     }
 }
@@ -265,7 +265,7 @@ fn member(control: &Control, index: InterfaceIndex) -> Result<Layer2Interface, R
     Ok(interface)
 }
 
-/// What an interface lets happen on the way in, and out.
+/// Feature bits of an interface on ingress and egress.
 fn bits(interface: &Layer2Interface) -> (u32, u32) {
     let bit = |on, bit| if on { bit } else { 0 };
     let input = match interface.connect {

@@ -9,22 +9,22 @@ use quiver_compat::{Message, Subscribers, Wire};
 
 use crate::address::{Address, State};
 
-/// What is known of an address.
+/// State of an address in duplicate address detection.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[wire(name = "ip6_dad_state")]
 #[repr(u8)]
 pub(super) enum DadState {
-    /// Nobody was asked.
+    /// No probe was sent.
     #[default]
     #[value("IP6_DAD_STATE_IDLE")]
     Idle = 0,
-    /// Others are being asked.
+    /// Probes are being sent.
     #[value("IP6_DAD_STATE_TENTATIVE")]
     Tentative = 1,
-    /// Nobody else has it.
+    /// No other host has the address.
     #[value("IP6_DAD_STATE_PREFERRED")]
     Preferred = 2,
-    /// Somebody else has it.
+    /// Another host has the address.
     #[value("IP6_DAD_STATE_DUPLICATE")]
     Duplicate = 3,
 }

@@ -37,7 +37,7 @@ pub struct SwInterfaceDetails {
     pub r#type: IfType,
     /// Not known.
     pub link_duplex: LinkDuplex,
-    /// Kilobits a second; 0 where nobody knows.
+    /// Kilobits a second; 0 where it is unknown.
     pub link_speed: u32,
     /// Bytes of a packet at most.
     pub link_mtu: u16,
@@ -51,9 +51,9 @@ pub struct SwInterfaceDetails {
     pub sub_outer_vlan_id: u16,
     /// The VLAN of the inner one.
     pub sub_inner_vlan_id: u16,
-    /// What else is said of them.
+    /// Further flags.
     pub sub_if_flags: SubIfFlags,
-    /// How tags are rewritten in layer 2.
+    /// Tag rewrite in layer 2.
     pub vtr_op: u32,
     /// Whether the outer tag that goes on is IEEE 802.1Q's.
     pub vtr_push_dot1q: u32,
@@ -73,15 +73,15 @@ pub struct SwInterfaceDetails {
     pub i_sid: u32,
     /// Its name.
     pub interface_name: Text<64>,
-    /// What made it, as VPP calls that.
+    /// VPP's name of the interface's device class.
     pub interface_dev_type: Text<64>,
-    /// What its owner calls it.
+    /// Tag that its owner set.
     pub tag: Text<64>,
 }
 
 type Addition = Rc<dyn Fn(&Control, &Interface, &mut SwInterfaceDetails)>;
 
-/// What other rooms know of interfaces.
+/// Fields that other rooms fill in.
 #[derive(Default)]
 pub(super) struct Additions(Vec<Addition>);
 
@@ -150,7 +150,7 @@ fn flags(interface: &Interface, whole: &Interface) -> IfStatusFlags {
     flag(interface.up, IfStatusFlags::ADMIN_UP) | flag(whole.up && whole.link, IfStatusFlags::LINK_UP)
 }
 
-/// What VPP calls the device of an interface; clients tell kinds of interfaces by it.
+/// VPP's name of an interface's device class; clients tell kinds of interfaces by it.
 fn device(interface: &Interface) -> &'static str {
     match interface.kind {
         _ if interface.id == LOCAL => "local",

@@ -14,7 +14,7 @@ pub struct Dummy {
     /// Its name.
     #[key]
     pub name: String,
-    /// What it is a part of.
+    /// Its parent.
     pub parent: Option<InterfaceName>,
     /// Its receive queues; none, and it has no transmit queues either.
     #[default(0)]

@@ -8,7 +8,8 @@ use crate::config::objects::{Route, TableNumber};
 use crate::family::Family;
 use crate::fib::TableId;
 
-/// What a table is emptied of: all that clients and commands have put there, but for routes of clients' own sources.
+/// Keys of the routes that emptying a table deletes: those of clients and commands, without those of sources that
+/// clients added.
 pub(super) fn keys<F: Family>(control: &Control, table: TableId) -> Vec<(TableNumber<F>, Prefix<F>)> {
     let routes = control.objects().all::<Route<F>>().into_iter().filter(|route| route.table.0 == table.0);
     routes.map(|route| (route.table, route.prefix)).collect()

@@ -1,4 +1,5 @@
-//! What messages about routes consist of: types of `ip.api`; and how paths of clients (`fib_types.api`) are ours.
+//! Types of `ip.api` in messages about routes, and the conversion of clients' paths (`fib_types.api`) to configured
+//! paths.
 
 use quiver_compat::api::Adding;
 use quiver_compat::definition::{Field, Kind, Shape, Type};
@@ -23,10 +24,10 @@ pub(super) fn add_types(file: &mut Adding<'_>) {
     file.define_type::<FibPath>();
 }
 
-/// A path of a client, as routes and other objects are configured.
+/// Converts a client's path to a configured path, for routes and other objects.
 ///
 /// # Errors
-/// What the FIB has no paths for is refused by the field's name.
+/// Path features that the FIB does not support are refused by the field's name.
 pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RoutePath<F>, Refusal> {
     let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *said;
     let known_table = || match control.room::<Ip<F>>().fib.table(TableId(table_id)) {

@@ -13,7 +13,7 @@ use crate::config::objects::IpTable;
 use crate::family::Family;
 use crate::fib::TableId;
 
-/// How often tables are looked at that somebody uses still.
+/// Interval between checks of deleted tables that are still in use.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Waits until a table is not being emptied.

@@ -15,7 +15,7 @@ use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::TableId;
 
-/// What was there when a client began to replace all, and has not been said again since.
+/// Path MTUs that were present when a client began to replace all, and that the client has not set again.
 pub(super) struct Marked<F: Family>(HashSet<(TableNumber<F>, F::Address)>, PhantomData<F>);
 
 impl<F: Family> Default for Marked<F> {
@@ -81,7 +81,7 @@ fn sweep<F: Family>(control: &Control) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How long packets for a host are at most.
+/// Path MTU of a host.
 #[derive(Wire, Clone, Debug, Default, PartialEq)]
 pub(super) struct IpPathMtu {
     /// Of no meaning here.

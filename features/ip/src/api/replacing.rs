@@ -12,14 +12,14 @@ use quiver_wire::{InterfaceAddress as Address, Prefix};
 use crate::family::Family;
 use crate::fib::TableId;
 
-/// What a client does with all routes of a table at once.
+/// Steps by which a client replaces or deletes all routes of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
-    /// All are marked.
+    /// Marks all routes.
     Begin,
-    /// Those that were not added since are deleted.
+    /// Deletes the marked routes that were not added again.
     End,
-    /// All are deleted.
+    /// Deletes all routes.
     Flush,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn lead<F: Family>(control: &Control, table: TableId, sweep: Sweep) -
     followers.iter().try_for_each(|follow| follow(control, table, sweep))
 }
 
-/// What is marked.
+/// Marked routes and addresses.
 pub(super) struct Replacing<F: Family> {
     /// Routes, in the tables that are being replaced.
     pub routes: HashMap<TableId, HashSet<Prefix<F>>>,

@@ -90,12 +90,12 @@ pub(super) struct IpRouteAddDelV2Reply {
     pub stats_index: u32,
 }
 
-/// What a message says of a route: its table and prefix, and its paths.
+/// Route in a message: its table, prefix and paths.
 type Said<F> = (TableId, WirePrefix<F>, Vec<RoutePath<F>>);
 
 fn said<F: Family>(control: &Control, is_add: bool, wanted: &IpRoute) -> Result<Said<F>, Refusal> {
     let table = TableId(wanted.table_id);
-    // Who adds to a table that is on its way out would lose it, or keep the table.
+    // A table that is being deleted would lose the new route, or be kept by it.
     if control.room::<Ip<F>>().fib.table(table).is_none() || control.room::<Leaving<F>>().is_emptied(table) {
         return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
     }

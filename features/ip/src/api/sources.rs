@@ -7,10 +7,10 @@ use quiver_control::Control;
 use crate::config::sources::{SourceName, add_source, all, of_number};
 use crate::fib::Source;
 
-/// Who a message means by a number: None is who configures.
+/// The source with this number. None stands for configuration.
 ///
 /// # Errors
-/// If nobody has it who may make routes.
+/// If no source that may own routes has the number.
 pub(super) fn client(control: &Control, number: u8) -> Result<Option<SourceName>, Refusal> {
     if number == 0 || number == Source::Static.number() {
         return Ok(None);

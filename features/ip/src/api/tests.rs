@@ -315,7 +315,7 @@ fn fill(daemon: &Daemon, caller: &mut Caller, count: u32) {
     }
 }
 
-/// How far something comes in its first turn.
+/// Result of the first poll of a future.
 fn begun<F: Future + Unpin>(mut work: F) -> Poll<F::Output> {
     Pin::new(&mut work).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -14,7 +14,7 @@ use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::kind::{Kind, NextHopKind, Of};
 
-/// What stands for the next hops of rooms in grammars of paths.
+/// Placeholder in path grammars for the kinds of next hops that rooms register.
 const NEXT_HOPS: &str = "$next-hop";
 
 /// Lets paths in commands lead to next hops of a kind: `via KIND NUMBER`, or `via KIND INTERFACE`.

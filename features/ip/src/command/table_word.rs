@@ -12,8 +12,8 @@ use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fib::TableId;
 
-/// How a command says which table it means. The types of such arguments are `ip4-table` and `ip6-table`, or
-/// `table` where either may be meant.
+/// A table argument of a command, by id or name. Its argument types are `ip4-table` and `ip6-table`, or `table` where
+/// either family is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWord(String);
 

@@ -19,7 +19,7 @@ pub(super) fn register<F: Family>(control: &Control) {
     control.objects().add(Kind::new(apply_address::<F>).check(check_address::<F>));
 }
 
-/// What holds of an address whatever else is configured.
+/// Checks an address on its own, regardless of other objects.
 fn check_address<F: Family>(address: &InterfaceAddress<F>) -> Result<(), ObjectError> {
     F::check_address(&address.address)
 }

@@ -1,11 +1,11 @@
-//! The task that follows next hops of the other family: which of them lead somewhere, and which lead back to where they began.
+//! The task that follows next hops of the other family: it finds out which are reachable, and which form a loop.
 //!
-//! Ways over both families may lead back to where they began: a route of IPv4 by a next hop of IPv6 to which a route leads by a
-//! next hop of IPv4 that the first route covers. Such a way is none, as a recursive path is none that leads through its own route.
+//! Paths across both families can loop: an IPv4 route has an IPv6 next hop, whose route has an IPv4 next hop that the
+//! first route covers. A looping path is unresolved, like a recursive path through its own route.
 //!
-//! What leads where does not depend on what is up, so ways do not come and go by turns. All ways are followed together through the
-//! groups of both families, each of which is looked at once, whenever groups lead through others than before, in a family that is led
-//! through and leads back; where only one family has next hops of the other, nothing is ever followed.
+//! Loops do not depend on interface states, so looping paths do not flap. All paths are followed together through the
+//! groups of both families. Each group is visited once, whenever the dependencies between groups change in a family
+//! that is led through and leads back. If only one family has next hops of the other, nothing is followed.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

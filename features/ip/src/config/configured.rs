@@ -65,13 +65,13 @@ impl<F: Family> Configured<F> {
     }
 }
 
-/// What an interface's addresses make of a prefix.
+/// Role of a prefix that follows from an interface's addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Connected,
     Local,
     Broadcast,
-    /// A subnet's last address, whose packets are sent to all on it.
+    /// A subnet's last address, whose packets are broadcast on the link.
     Directed,
 }
 

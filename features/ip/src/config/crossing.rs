@@ -27,7 +27,7 @@ pub(crate) struct Crossings<F: Family> {
     fresh: Vec<Way>,
     /// Groups by number; 0 is none.
     published: Publisher<Paged<u32>>,
-    /// What links take of the family's packets, by interface.
+    /// MTUs of the family, by interface.
     mtus: Publisher<Paged<u16>>,
     family: std::marker::PhantomData<F>,
 }

@@ -110,7 +110,7 @@ fn last_route<F: Family>(control: &Control, record: &Record, (mut hop, most): (u
     found
 }
 
-/// What keeps a packet from going where its route leads: the MTU of the path to its destination, or of the interface.
+/// The object whose MTU keeps a packet from its route: the path MTU to its destination, or the interface.
 fn mtu<F: Family>(control: &Control, record: &Record) -> Option<String> {
     let ip = control.room::<Ip<F>>();
     let interface = ip.fib.adjacencies.get(record.chosen)?.interface;

@@ -95,7 +95,7 @@ pub fn say_mtu<F: Family>(control: &Control, id: InterfaceId, mtu: Option<u16>) 
     }
 }
 
-/// What adjacencies take from an interface.
+/// State of an interface for its adjacencies.
 fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;

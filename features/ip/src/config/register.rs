@@ -55,7 +55,8 @@ fn register_family<F: Family>(control: &Control, shared: &Shared, own_nodes: Own
     let ip = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let domain = dataplane.domain().clone();
-        let received = dataplane.add_simple_interface_counters(F::NAME);
+        let help = format!("{} packets that the interface received.", F::TITLE);
+        let received = dataplane.add_simple_interface_counters(F::NAME, help);
         let mut ip = Ip::<F>::new(&domain, shared, received)?;
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane, upper)?;

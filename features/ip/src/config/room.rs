@@ -72,7 +72,7 @@ impl<F: Family> Ip<F> {
             },
         })
     }
-    /// What workers know of interfaces.
+    /// State of all interfaces that workers read.
     pub fn ingress(&self) -> Snapshot<Ingress<F>> {
         self.published.ingress.snapshot()
     }
@@ -80,7 +80,7 @@ impl<F: Family> Ip<F> {
     pub fn current(&self) -> &Ingress<F> {
         self.published.ingress.current()
     }
-    /// What is configured of an interface.
+    /// Configuration of an interface.
     pub(crate) fn configured(&self, id: InterfaceId) -> Option<&Configured<F>> {
         self.interfaces.get(id)
     }

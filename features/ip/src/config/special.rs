@@ -11,15 +11,15 @@ use crate::family::Family;
 use crate::fib::Special;
 
 quiver_control::choice! {
-    /// What becomes of packets for a special prefix.
+    /// Action for packets to a special prefix.
     pub enum SpecialAction {
-        /// They vanish.
+        /// Packets are dropped.
         Drop = "drop",
-        /// Their senders are told that the host is unreachable.
+        /// Senders receive an ICMP error: host unreachable.
         Unreachable = "unreachable",
-        /// Their senders are told that it is prohibited.
+        /// Senders receive an ICMP error: administratively prohibited.
         Prohibit = "prohibit",
-        /// They are forwarded like others. Of IPv4, packets from there are accepted, too.
+        /// Packets are forwarded like others. IPv4 packets from the prefix are accepted, too.
         Forward = "forward",
     } as "special-action", "drop, unreachable, prohibit or forward";
 }
@@ -36,7 +36,7 @@ pub struct SpecialPrefix<F: Family> {
     pub action: SpecialAction,
 }
 
-/// What tables do with special prefixes: what they do of themselves, and what was configured.
+/// Actions of tables for special prefixes: built-in and configured.
 pub(crate) struct Specials<F: Family>(BTreeMap<Prefix<F>, Option<Special>>);
 
 impl<F: Family> Default for Specials<F> {

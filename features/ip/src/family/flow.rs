@@ -1,8 +1,8 @@
-//! What the hashes of flows of both families have in common: the key of a flow, and how words are mixed.
+//! Flow hashing of both families: the key of a flow, and the mixing of words.
 
 use std::ops::{BitXor, Shl, Shr};
 
-/// What of a packet, or of eight, may tell flows apart. What a packet does not have is 0.
+/// Fields of one packet, or of eight, that may be part of the flow key. Fields that a packet does not have are 0.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowKey<W> {
     /// The words of the sender's address.

@@ -1,4 +1,4 @@
-//! What differs between IPv4 and IPv6 on the way through the nodes. Everything else is written once, over a [`Family`].
+//! Differences between IPv4 and IPv6 in the nodes. Everything else is written once, over a [`Family`].
 //!
 //! - `v4`, `v6`: the families: where fields lie, what a router accepts, flows, fragments.
 
@@ -43,13 +43,13 @@ pub const BACK: u32 = 14;
 pub trait Family: Forwarding<Address: Scalar> {
     /// The other family.
     type Other: Family<Other = Self>;
-    /// What nodes and objects are called.
+    /// Names of nodes and objects.
     const NAMES: &'static Names;
     /// Where packets go from the first node. The first arc is the way on, feature arc [`Names::unicast`].
     const INPUT: &'static [ArcSpec];
     /// Where those go from the lookup that are for a link and not for a host beyond it.
     const ON_LINK: ArcSpec;
-    /// What each table has from the beginning.
+    /// Routes that each table has from the beginning.
     const SPECIAL: &'static [(&'static str, Special)];
     /// Whether the first and the last address of a subnet stand for all its hosts.
     const HAS_BROADCASTS: bool;
@@ -60,11 +60,11 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// Whether a packet that is too long for a link is quoted to its sender a hop older, as it would have gone there: so VPP's
     /// users know it.
     const REPORTED_OLDER: bool;
-    /// What senders are told of routes that say unreachable.
+    /// Fault for routes with the action `unreachable`.
     const UNREACHABLE: Fault;
-    /// What stands for a protocol where nothing follows.
+    /// Protocol number of a packet without a payload, if the family has one.
     const NOTHING: Option<IpProtocol>;
-    /// How many of the arcs of `ip6-local` the family has.
+    /// Number of arcs of `ip6-local` that the family has.
     const LOCAL_ARCS: usize;
     /// The groups that every router is in, on all links by which it speaks the family.
     const GROUPS: &'static [Self::Address];
@@ -93,7 +93,7 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// The same for one packet, from its header on: for control, and for tests.
     fn flow_hash_of(packet: &[u8]) -> u32;
-    /// What may tell the flows of eight packets apart, for tables that choose.
+    /// Flow keys of eight packets, for tables that choose the fields.
     fn flow_key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>>;
     /// The same for one packet, from its header on.
     fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>>;
@@ -122,7 +122,7 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// Takes a hop off one packet's header.
     fn take_hop(header: &mut Self::Header);
 
-    /// What is behind the IP header. None if it is malformed.
+    /// Payload behind the IP header. None if the packet is malformed.
     fn payload(packet: &[u8]) -> Option<Payload>;
     /// Why a packet for us is not taken, whatever it carries.
     fn refusal(packet: &[u8]) -> Option<Refusal>;
@@ -136,46 +136,46 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// Cuts a packet into fragments of at most `mtu` bytes, each one hop older if `forwarded`, and gives each out in three
     /// stretches that follow one another. None if it cannot be cut; some fragments may have been given out by then.
     fn cut(packet: &[u8], mtu: usize, forwarded: bool, give: impl FnMut([&[u8]; 3])) -> Option<()>;
-    /// What `show trace` says of a header.
+    /// Text of a header in `show trace`.
     fn describe(header: &Self::Header) -> String;
 
     /// Whether the address may be a single host's, at least on a link of ours.
     fn is_host(address: Self::Address) -> bool;
-    /// What holds of an address of an interface whatever else is configured.
+    /// Checks an address of an interface on its own, regardless of other objects.
     fn check_address(address: &InterfaceAddress<Self>) -> Result<(), ObjectError>;
     /// The address that an interface has for its link alone, if it has one.
     fn link_local(mac: MacAddress) -> Option<Self::Address>;
     /// Whether an address is for a link alone.
     fn is_link_local(address: Self::Address) -> bool;
-    /// The group in which whoever has an address is, if the family has such groups.
+    /// The solicited-node group of an address, if the family has such groups.
     fn own_group(address: Self::Address) -> Option<Self::Address>;
     /// The MAC address to which frames for a group go.
     fn group_mac(group: Self::Address) -> MacAddress;
 }
 
-/// What stands behind an IP header.
+/// Payload behind an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// What it is.
+    /// Protocol of the payload.
     pub protocol: IpProtocol,
-    /// Where it begins, from the IP header on.
+    /// Offset of the payload in bytes, from the IP header on.
     pub offset: usize,
-    /// Where the field lies that says what it is, from the IP header on.
+    /// Offset of the protocol field in bytes, from the IP header on.
     pub pointer: usize,
-    /// Where it lies in the whole packet, if this is a fragment.
+    /// Offset of the fragment in the whole packet, if this is a fragment.
     pub fragment: Option<usize>,
 }
 
-/// A packet for us is not taken.
+/// Refusal of a packet for this router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its sender is told.
+    /// The sender receives this error.
     Told(Fault),
-    /// Nobody is.
+    /// No error is sent.
     Silent,
 }
 
-/// What nodes, feature arcs and kinds of objects of a family are called.
+/// Names of nodes, feature arcs and kinds of objects of a family.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its name says")]
 pub struct Names {
@@ -194,13 +194,13 @@ pub struct Names {
     pub local: &'static str,
     pub punt: &'static str,
     pub output: &'static str,
-    /// The reason for which packets of interfaces are dropped that do not speak the family.
+    /// Drop reason for packets of interfaces without the family.
     pub not_enabled: &'static str,
-    /// What commands begin with.
+    /// First word of commands.
     pub command: &'static str,
     /// The prefix of default names of tables.
     pub vrf: &'static str,
-    /// What `show ip fib` calls the family, and by what flows are told apart.
+    /// Name of the family and of its flow hash in `show ip fib`.
     pub protocol: &'static str,
     pub flow_hash: &'static str,
     /// Kinds of objects.

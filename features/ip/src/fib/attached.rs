@@ -9,11 +9,11 @@ use quiver_wire::Prefix;
 use super::path::TableId;
 use super::trie::Forwarding;
 
-/// What is attached to links.
+/// Routes and neighbors attached to links.
 pub(super) struct Attached<F: Forwarding> {
-    /// The routes that count and lead to links, other than those of interfaces' addresses.
+    /// Active routes to links, other than those of interfaces' addresses.
     pub routes: BTreeMap<(TableId, Prefix<F>), Vec<InterfaceId>>,
-    /// The neighbours with a route beside one of these.
+    /// Neighbors with a host route because of one of these.
     pub hosts: BTreeMap<(TableId, F::Address), InterfaceId>,
 }
 

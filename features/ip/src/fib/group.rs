@@ -19,11 +19,11 @@ use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
 /// A group.
 #[derive(Clone, Debug)]
 pub struct Group<F: IpFamily> {
-    /// The paths, in order of their content, and among them those that were taken away and keep their places.
+    /// The paths in order of their content. Removed paths keep their places.
     pub paths: Rc<[Path<F>]>,
     /// Routes that lead to it.
     pub routes: u32,
-    /// What the paths come to.
+    /// Hops that the paths resolve to.
     pub hops: Buckets,
     /// Adjacencies that it holds.
     pub(super) held: Vec<u32>,
@@ -92,7 +92,7 @@ impl<F: IpFamily> Groups<F> {
             rows: Rows::new(domain),
         }
     }
-    /// What workers read.
+    /// The rows that workers read.
     pub fn snapshot(&self) -> Snapshot<GroupRows> {
         self.rows.snapshot()
     }
@@ -104,7 +104,7 @@ impl<F: IpFamily> Groups<F> {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Group<F>)> {
         (0..).zip(&self.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
     }
-    /// How many there are.
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.by_paths.len()
     }
@@ -112,7 +112,7 @@ impl<F: IpFamily> Groups<F> {
     pub fn is_empty(&self) -> bool {
         self.by_paths.is_empty()
     }
-    /// How often a row was published: what a change of next hops costs.
+    /// Number of published rows, which is the cost of a change of next hops.
     pub fn publications(&self) -> u64 {
         self.rows.writes
     }
@@ -319,16 +319,16 @@ pub(super) fn spread(shares: &[Share]) -> Buckets {
     buckets
 }
 
-/// Who takes the buckets of paths that lead nowhere.
+/// Redistribution of buckets whose paths are unreachable.
 struct Lending<'a> {
     weights: &'a [usize],
     is_there: &'a dyn Fn(usize) -> bool,
 }
 
 impl Lending<'_> {
-    /// Spreads buckets of a path over the others as if all but those that are `out` were there, and what falls to one that is
-    /// not there over the rest in turn. So each bucket has an order of those that would take it, whoever is there: when one of
-    /// them goes, no bucket moves but those that it has.
+    /// Spreads a path's buckets over the paths that are not `out`. What falls to an unreachable path is spread over the
+    /// remaining ones in turn. Each bucket thus has a fixed order of paths: when a path goes away, only its own buckets
+    /// move.
     fn lend(&self, buckets: &[usize], out: &mut Vec<usize>, taken: &[usize], taker: &mut [Option<usize>]) {
         let paths = || (0..self.weights.len()).filter(|path| !out.contains(path));
         let total: usize = paths().map(|path| self.weights[path]).sum();
@@ -351,7 +351,7 @@ impl Lending<'_> {
     }
 }
 
-/// How many of the buckets each weight gets.
+/// Number of buckets per weight.
 fn counts(weights: &[usize]) -> Vec<usize> {
     let total: usize = weights.iter().sum();
     let mut counts: Vec<usize> = weights.iter().map(|weight| (weight * BUCKETS / total).max(1)).collect();

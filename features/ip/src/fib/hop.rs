@@ -62,7 +62,7 @@ const DESTINATION: u8 = 0;
 const SOURCE: u8 = 1;
 const RECEIVED: u8 = 2;
 pub(crate) const CROSSING: u8 = 3;
-/// How many there are.
+/// Number of IP's own kinds.
 pub(crate) const OWN: u8 = 4;
 
 /// A next hop of a kind that a room has registered: the number of the kind, and an index that the room knows.
@@ -85,7 +85,7 @@ impl KindHop {
     pub(crate) const fn new(kind: u8, index: u32) -> KindHop {
         KindHop { kind: kind % Self::KINDS as u8, index: index % Self::INDEXES }
     }
-    /// What a bucket has, if it is the hop of a kind.
+    /// Decodes a bucket, if it is the hop of a kind.
     #[inline]
     pub const fn of(hop: u32) -> Option<KindHop> {
         if hop & AGAIN == 0 { None } else { Some(KindHop::new((hop >> 24) as u8, hop)) }
@@ -124,7 +124,7 @@ impl Again {
         };
         KindHop::new(kind, number).hop()
     }
-    /// What a bucket has, if it is one of these.
+    /// Decodes a bucket, if it is one of these hops.
     #[inline]
     pub const fn of(hop: u32) -> Option<Again> {
         let Some(of_kind) = KindHop::of(hop) else { return None };
@@ -145,7 +145,7 @@ pub(crate) fn numbers(flags: u8) -> std::ops::Range<u8> {
     (flags | first)..(flags | (KindHop::OF_INTERFACE - 1)) + 1
 }
 
-/// What `show ip fib` and traces call a hop that is no adjacency.
+/// Name of a hop that is no adjacency, for `show ip fib` and traces.
 pub fn name(hop: u32) -> Option<&'static str> {
     Some(match hop {
         NO_ROUTE => "no-route",

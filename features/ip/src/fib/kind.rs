@@ -1,4 +1,4 @@
-//! Kinds of next hops that rooms register: what paths lead to that is neither a neighbor nor an end, and that IP knows nothing of.
+//! Kinds of next hops that rooms register: targets of paths that are neither neighbors nor actions of IP itself.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use quiver_compat::types::FibPathType;
 
 use super::hop::{self, KindHop};
 
-/// What tells the next hops of a kind apart.
+/// Identifier of a next hop within its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// The interface by which packets leave, the path's own.
+    /// The path's egress interface.
     Interface,
-    /// A number, that of the owner's object which provides `next-hop` with the kind's name as its prefix. Packets go on inside
-    /// others, which have a way of their own.
+    /// A number: the id of the owner's object, which provides `next-hop` with the kind's name as prefix. Packets are
+    /// encapsulated, and the outer packets have a path of their own.
     Number,
 }
 
-/// A kind of next hop, as its owner says it.
+/// A kind of next hop, as its owner declares it.
 #[derive(Debug)]
 pub struct NextHopKind {
-    /// As paths name it, one word.
+    /// Name in paths, one word.
     pub name: &'static str,
-    /// What it means to go by one.
+    /// Help text for a path over such a next hop.
     pub help: &'static str,
-    /// What tells its next hops apart.
+    /// Identifier of a next hop.
     pub of: Of,
-    /// The nodes that take its packets, of IPv4 and of IPv6: with the next hop in `hop` ([`KindHop`]), and, where an interface tells
-    /// them apart, that in `tx`.
+    /// Nodes for IPv4 and IPv6 packets. `hop` holds the next hop ([`KindHop`]), and `tx` the interface if that
+    /// identifies the next hop.
     pub nodes: [&'static str; 2],
-    /// By which VPP's messages know it.
+    /// Path type in VPP's messages.
     pub path_type: FibPathType,
 }
 
@@ -40,7 +40,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// What its owner says.
+    /// The owner's declaration.
     pub fn spec(self) -> &'static NextHopKind {
         self.spec
     }
@@ -92,9 +92,9 @@ pub enum KindError {
         "the kinds of next hop `{first}` and `{second}` have one path type of VPP's messages, {of:?}; choose another one"
     )]
     PathType {
-        /// The first.
+        /// The kind that was registered first.
         first: &'static str,
-        /// What is refused.
+        /// The kind that is refused.
         second: &'static str,
         /// The type.
         of: FibPathType,

@@ -71,8 +71,8 @@ pub enum FibError {
 
 const TABLES_MAX: usize = 4096;
 
-/// What the FIBs of all families share: the numbers of adjacencies and of routes that are counted, by which clients know
-/// them, and what workers count in.
+/// State shared by the FIBs of all families: the numbers of adjacencies and of counted routes, which clients know, and
+/// the workers' counters.
 #[derive(Clone)]
 pub struct Shared {
     adjacencies: Rc<RefCell<Numbers>>,
@@ -203,7 +203,7 @@ impl<F: Forwarding> Fib<F> {
         let over: BTreeSet<u32> = changed.flat_map(|way| self.groups.over(*way)).collect();
         self.settle(over);
     }
-    /// How often a leaf was stored, over all tables.
+    /// Number of leaf stores, over all tables.
     pub fn leaf_stores(&self) -> u64 {
         self.tables.values().map(|table| table.leaf_stores).sum()
     }
@@ -290,7 +290,7 @@ impl<F: Forwarding> Fib<F> {
         old.into_iter().for_each(|hop| self.adjacencies.release(hop));
         changed
     }
-    /// What a path comes to; None if it leads nowhere at present.
+    /// Hops that a path resolves to; None if it is unreachable.
     fn resolve_path(&mut self, id: u32, path: &Path<F>, held: &mut Vec<u32>) -> Option<Buckets> {
         if path.gone {
             return None;

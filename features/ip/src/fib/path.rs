@@ -23,10 +23,10 @@ impl fmt::Display for TableId {
     }
 }
 
-/// Who made a route. Where several did for one prefix, the one with the least priority counts.
+/// Owner of a route. If a prefix has routes of several sources, the one with the lowest priority value is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// What every table has, such as a route that drops martian destinations.
+    /// Built-in routes of every table, such as those that drop martian destinations.
     Special,
     /// An interface's address: connected, local and broadcast routes.
     Interface,
@@ -124,7 +124,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What becomes of packets that are not forwarded to a neighbour.
+/// Action for packets that are not forwarded to a neighbor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Special {
     /// They vanish.

@@ -60,7 +60,7 @@ pub(super) struct Rows {
     /// Groups that no worker can meet any more arrive here.
     released: (Sender<u32>, Receiver<u32>),
     free: VecDeque<u32>,
-    /// How often a row was written: what a change of next hops costs.
+    /// Number of row writes, which is the cost of a change of next hops.
     pub writes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A table (VRF): its routes, who made them, and the addresses whose way through it others depend on.
+//! A table (VRF): its routes, their sources, and the addresses that recursive paths and tunnels track in it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,14 @@ use quiver_wire::Prefix;
 use super::path::{Source, TableId};
 use super::trie::{Forwarding, Size, Trie};
 
-/// What is known of one prefix: the source that counts and its group, and others that would count without it.
+/// Entry of one prefix: the active source and its group, and the other sources with theirs.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Who made the route that counts.
+    /// Source of the active route.
     pub source: Source,
     /// Its group.
     pub group: u32,
-    /// The other sources, the next best first. Most routes have none, and a million of them should stay small.
+    /// The other sources, best first. Most routes have none, and a million of them should stay small.
     #[expect(clippy::box_collection, reason = "eight bytes in place of twenty-four, a million times")]
     pub(super) others: Option<Box<Vec<(Source, u32)>>>,
 }
@@ -167,7 +167,7 @@ pub struct Table<F: Forwarding> {
     counted: Option<Rc<RefCell<Counted>>>,
     /// Addresses that groups resolve through this table, and those groups.
     pub(super) tracked: BTreeMap<F::Address, BTreeSet<u32>>,
-    /// How often a leaf was stored: what a change of routes costs.
+    /// Number of leaf stores, which is the cost of a change of routes.
     pub leaf_stores: u64,
 }
 
@@ -189,11 +189,11 @@ impl<F: Forwarding> Table<F> {
             leaf_stores: 0,
         })
     }
-    /// What workers read of it.
+    /// The lookup structure that workers read.
     pub fn reader(&self) -> F::Reader {
         self.trie.reader()
     }
-    /// How workers count by route, if they do.
+    /// Route counters for workers, if the table counts.
     pub fn counted(&self) -> Option<CountedView> {
         self.counted.as_ref().map(|counted| counted.borrow().view())
     }
@@ -201,7 +201,8 @@ impl<F: Forwarding> Table<F> {
     pub fn routes(&self) -> impl Iterator<Item = (Prefix<F>, &Entry)> {
         self.routes_after(None)
     }
-    /// Those behind a prefix, whether or not that has a route; all of them without one. Who lists routes in turns goes on so.
+    /// Routes after a prefix, whether or not that prefix has a route; all routes without one. Listings in turns
+    /// continue with it.
     pub fn routes_after(&self, last: Option<Prefix<F>>) -> impl Iterator<Item = (Prefix<F>, &Entry)> {
         let behind = self.entries.after(last.map(|last| (last.address(), last.length())));
         behind.filter_map(|(prefix, length, entry)| Some((Prefix::new(prefix, length).ok()?, entry)))
@@ -210,7 +211,7 @@ impl<F: Forwarding> Table<F> {
     pub fn get(&self, prefix: &Prefix<F>) -> Option<&Entry> {
         self.entries.get(prefix.address(), prefix.length())
     }
-    /// How many routes there are.
+    /// Number of routes.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -233,7 +234,7 @@ impl<F: Forwarding> Table<F> {
         let is_way = self.get(&prefix).is_some_and(|entry| entry.source != Source::Default);
         is_way.then_some((prefix, group))
     }
-    /// What took the route of exactly this prefix, if the table counts that.
+    /// Traffic of the route for exactly this prefix, if the table counts.
     pub fn counts(&self, prefix: &Prefix<F>) -> Option<Traffic> {
         let counted = self.counted.as_ref()?.borrow();
         self.number(prefix).map(|route| counted.counters.sum(route))

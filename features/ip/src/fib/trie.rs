@@ -1,10 +1,10 @@
-//! What a family's table of prefixes must do; the LPMs of `quiver-table` do it.
+//! Interface of a family's table of prefixes; the LPMs of `quiver-table` implement it.
 
 use quiver_engine::{Guard, Isa, LANES, Lanes};
 use quiver_table::{Address, Domain, Lpm, Lpm6, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
 
-/// How many routes a table is made for.
+/// Number of routes that a table is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Few: little memory.
@@ -19,7 +19,7 @@ pub trait Forwarding: IpFamily<Address: Address> {
     type Bits: Copy + Default + PartialEq + Send + Sync + 'static;
     /// The writer of a table.
     type Trie: Trie<Self, Reader = Self::Reader>;
-    /// What workers look up in.
+    /// The lookup structure that workers read.
     type Reader: Reader<Self::Bits>;
     /// An address as lookups take it.
     fn bits(address: Self::Address) -> Self::Bits;
@@ -36,9 +36,9 @@ pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     fn view<'g>(&self, guard: Guard<'g>) -> Self::View<'g>;
     /// Whether what lookups read is far away: whoever looks up many addresses looks ahead then.
     fn is_far(&self) -> bool;
-    /// Fetches what a lookup begins with.
+    /// Prefetches the first word of a lookup.
     fn prefetch_first(&self, guard: Guard<'_>, address: Bits);
-    /// How many words behind the first one are worth looking at ahead.
+    /// Number of words after the first that are worth prefetching.
     const STEPS: usize;
 }
 

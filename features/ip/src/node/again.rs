@@ -60,7 +60,7 @@ pub struct LookupAgain<F: Family> {
     pub kinds: Snapshot<KindArcs>,
     /// The worker, whose counters by route are written.
     pub worker: usize,
-    /// What becomes of packets that find no neighbor.
+    /// Dispositions of packets that reach no neighbor.
     pub dispositions: Dispositions,
 }
 

@@ -53,17 +53,17 @@ const _: () = {
 pub struct Crossing<F: Family> {
     /// The groups of next hops, by number.
     pub ways: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
-    /// What groups come to.
+    /// Buckets of groups.
     pub rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
-    /// The neighbours of the other family.
+    /// The adjacencies of the other family.
     pub adjacencies: Snapshot<AdjacencyTable<F::Other>>,
-    /// How long packets for hosts are at most.
+    /// Path MTUs of hosts.
     pub ingress: Snapshot<Ingress<F>>,
-    /// What links take, by interface.
+    /// MTUs by interface.
     pub mtus: (Snapshot<Paged<u16>>, Snapshot<Paged<u16>>),
-    /// This worker's counters of packets by neighbour.
+    /// This worker's counters of packets by adjacency.
     pub sent: Arc<Row>,
-    /// By which fragments have the ports of the packet.
+    /// Key of the metadata by which fragments have the ports of the packet.
     pub upper: MetadataKey<Upper>,
 }
 
@@ -116,7 +116,7 @@ fn fate(hop: u32) -> Next {
     if hop == hop::DROP { Next::Drop } else { Next::Unresolved }
 }
 
-/// What a packet's ways come to: a hop of its own family, or of the other.
+/// Result of a resolution: a hop of the packet's own family or of the other.
 enum End {
     Own(u32),
     Other(u32),

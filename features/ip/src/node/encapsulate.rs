@@ -1,4 +1,4 @@
-//! What `ip4-rewrite` and `ip6-rewrite` do to a packet, for nodes that work packet by packet.
+//! The work of `ip4-rewrite` and `ip6-rewrite` for nodes that process one packet at a time.
 
 use quiver_engine::{Flags, Frame, Pool};
 use quiver_wire::Header;

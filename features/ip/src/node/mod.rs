@@ -31,7 +31,7 @@ pub fn station(cx: &Context, frame: &mut Frame, i: usize) -> Option<MacAddress> 
     station.filter(|mac| !mac.is_multicast() && *mac != MacAddress::ZERO)
 }
 
-/// What `show trace` says of a packet: its header's fields.
+/// Text of a packet in `show trace`: its header's fields.
 pub fn describe<F: Family>(record: &Record) -> String {
     match F::Header::parse(&record.bytes) {
         Some((header, _)) => F::describe(header),

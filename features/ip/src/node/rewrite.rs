@@ -75,11 +75,12 @@ impl<F: Family> Stage for Rewrite<F> {
 
 /// Bytes of the header in front of packets.
 const LINK: usize = BACK as usize;
-/// What is left of the word of hops.
+/// Bytes of the word that holds the hop limit.
 const HOPS_WORD: usize = 4;
 
 impl<F: Family> RewriteBody<'_, F> {
-    /// How eight packets are sent: the interfaces, and above them the largest lengths that need no second look.
+    /// Sending words of eight adjacencies: the interface, and above it the largest packet length that skips the
+    /// slow-path check.
     #[inline(always)]
     fn sending<I: Isa>(like: Lanes<I>, rows: &Picked<'_, AdjacencyRow, I>) -> Lanes<I> {
         let mut sending = [0; LANES];

@@ -15,9 +15,9 @@ use crate::upper::Upper;
 /// The node.
 pub struct RewriteNode<F: Family> {
     stage: StageNode<Rewrite<F>>,
-    /// How long packets for hosts are at most.
+    /// Path MTUs of hosts.
     ingress: Snapshot<Ingress<F>>,
-    /// By which fragments have the ports of the packet.
+    /// Key of the metadata by which fragments have the ports of the packet.
     upper: MetadataKey<Upper>,
 }
 

@@ -22,14 +22,14 @@ use crate::upper::Upper;
 /// frames get more fragments than they must.
 const FRAGMENT_MAX: usize = 2048;
 
-/// What a node has for the packets that it cuts or refuses.
+/// State for packets that a node fragments or refuses.
 pub struct Cutting<'a> {
-    /// Counters of packets that are sent, by hop.
+    /// Counters of sent packets, by hop.
     pub sent: &'a Row,
-    /// By which fragments carry what the whole packet says.
+    /// Key of the metadata by which fragments have the ports of the packet.
     pub upper: MetadataKey<Upper>,
-    /// The node's arc of packets for a link that is too small for the family. Their sender could send no shorter ones if it were told
-    /// (RFC 8201, 4).
+    /// Arc for packets whose link MTU is below the family's minimum. Their senders could not send shorter packets if
+    /// they were told (RFC 8201, 4).
     pub link_too_small: u16,
 }
 
@@ -100,15 +100,15 @@ pub(super) fn to_host<F: Family>(
     row
 }
 
-/// What becomes of a packet.
+/// Decision on a packet.
 enum Decision {
-    /// It fits, and has its neighbour's header.
+    /// It fits, and has its neighbor's header.
     Passes,
     /// It is not sent.
     Leaves(Next),
-    /// It is not sent, for the link takes less than each link of the family has to.
+    /// It is not sent: the link's MTU is below the family's minimum.
     LinkIsTooSmall,
-    /// Its parts are sent in its place. The row may be the first of them already, with its neighbour's header.
+    /// Its fragments are sent in its place. The first may reuse the packet's row, with its neighbor's header.
     IsCut { first_is_row: bool },
 }
 
@@ -117,9 +117,9 @@ enum Decision {
 struct Bench {
     /// All bytes of a packet.
     whole: Vec<u8>,
-    /// What its first part begins with, if the rest of that lies where it was.
+    /// First bytes of the first fragment, if the rest of that fragment stays in place.
     front: Vec<u8>,
-    /// Its parts, as they are sent.
+    /// The fragments, as they are sent.
     parts: Vec<Packet>,
 }
 

@@ -70,7 +70,7 @@ fn enable(daemon: &Daemon, arc: &str, node: &str, interface: &str, on: bool) {
     daemon.control().room_mut::<Dataplane>().enable(arc, node, id.0, on).expect("registered");
 }
 
-/// What the spies see of a packet that pg0 receives: the node's name, and the first byte of what it saw.
+/// Returns the spies that a packet received by pg0 passes: each node's name and the first bytes that it saw.
 fn seen(daemon: &mut Daemon, packet: &str) -> Vec<(&'static str, Vec<u8>)> {
     let packet = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {packet}");
     daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");

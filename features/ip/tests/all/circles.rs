@@ -58,7 +58,7 @@ impl Naive {
         }
         false
     }
-    /// What paths come to, each once; nothing if that is nowhere.
+    /// Ends that the paths of a node resolve to, each once; none if they are unresolved.
     fn ends(&self, node: &Node) -> BTreeSet<String> {
         let mut ends = BTreeSet::new();
         for by in &node.1 {
@@ -86,7 +86,7 @@ fn via(family: usize, number: usize) -> String {
     if family == 0 { format!("20.{number}.0.1") } else { format!("2001:db8:2{number}::1") }
 }
 
-/// What a route came to, each end once.
+/// Ends that a route resolves to in the daemon, each once.
 fn found<F: Family>(daemon: &Daemon, to: &str) -> BTreeSet<String> {
     let to: F::Address = to.parse().unwrap_or_else(|_| panic!("{to} is an address"));
     let ip = daemon.control().room::<Ip<F>>();

@@ -68,7 +68,7 @@ fn packet(fields: &str, payload: usize) -> Vec<u8> {
     packet.parse::<Packet>().expect("a packet").to_bytes()
 }
 
-/// What leaves by pg1 when a TCP packet with 3,000 bytes of payload arrives that is to be cut into segments of this size.
+/// Returns the frames that pg1 sends for a TCP packet with 3,000 bytes of payload and this segment size.
 fn forward(daemon: &mut Daemon, segment_size: u16, fields: &str) -> Vec<Vec<u8>> {
     set_segment_size(daemon.control(), segment_size);
     send(daemon, &format!("id 7 {fields}"), 3000);

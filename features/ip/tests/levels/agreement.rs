@@ -256,7 +256,7 @@ fn next_hop(second_table: bool, to: Ipv4Addr, bucket: u32, protocol: IpProtocol,
     }
 }
 
-/// What a run leaves behind: packets sorted, since odd ones may be overtaken; the counts of all arcs.
+/// Result of a run: packets sorted, since odd ones may be overtaken; the counts of all arcs.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     sent: Vec<Vec<u8>>,

@@ -306,7 +306,7 @@ fn next_hop(second: bool, to: Ipv6Addr, bucket: u32, packet: &[u8]) -> Result<Op
     }
 }
 
-/// What a run leaves behind: packets sorted, since odd ones may be overtaken; the counts of all arcs.
+/// Result of a run: packets sorted, since odd ones may be overtaken; the counts of all arcs.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     sent: Vec<Vec<u8>>,

@@ -79,7 +79,7 @@ fn neighbors<F: Family>(daemon: &Daemon, address: impl Fn(u8) -> F::Address) {
 
 type Arcs = BTreeMap<(&'static str, &'static str), u64>;
 
-/// What is sent, what is dropped, and what is counted.
+/// Returns the sent frames, the drops and the counts.
 fn run(level: Level, (ip6, more): (bool, &str)) -> (Vec<Vec<u8>>, Arcs, Arcs) {
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
     let mut daemon = Daemon::new(rooms, Setup { level, ..Setup::default() }).expect("the rooms fit");

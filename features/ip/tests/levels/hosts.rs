@@ -30,7 +30,7 @@ arcs! {
 /// The destination of a packet, and whether its lane was one for a host.
 type Lane<F> = (<F as Forwarding>::Bits, bool);
 
-/// What the stage has seen.
+/// Lanes that the stage has seen.
 struct Seen<F: Family>(Arc<Mutex<Vec<Lane<F>>>>);
 
 impl<F: Family> Clone for Seen<F> {

@@ -16,13 +16,13 @@ use crate::state::State;
 pub(super) type Told = (InterfaceId, IpAddr);
 
 flags! {
-    /// What is to be known of a neighbour.
+    /// Properties of a neighbor.
     pub(crate) struct IpNeighborFlags(u8) as "ip_neighbor_flags" Enum {
-        /// Nothing.
+        /// No property.
         NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
-        /// It was configured.
+        /// The neighbor was configured.
         STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
-        /// It has no route of its own.
+        /// The neighbor has no route of its own.
         NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
     }
 }
@@ -76,11 +76,11 @@ pub(super) struct WantIpNeighborEventsV2 {
 }
 
 flags! {
-    /// What has become of a neighbour.
+    /// Kind of a change of a neighbor.
     pub(super) struct IpNeighborEventFlags(u32) as "ip_neighbor_event_flags" Enum {
-        /// It has become known.
+        /// The neighbor was resolved.
         ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
-        /// It was forgotten.
+        /// The neighbor was removed.
         REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiver_testkit::packet::Packet;
 
-/// How many addresses come at once, and how many announcements there may be in a tenth of a second.
+/// Number of addresses added at once, and the largest number of announcements in a tenth of a second.
 const ADDRESSES: usize = 1000;
 const MOST: usize = 100;
 

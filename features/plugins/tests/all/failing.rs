@@ -5,7 +5,7 @@ use crate::built;
 use crate::router::{self, FORWARDED, forward, said};
 use std::path::Path;
 
-/// What `show plugins` says of a node.
+/// State of a node in `show plugins`.
 fn state(daemon: &mut quiver_testkit::daemon::Daemon, node: &str) -> String {
     let rows = daemon.run("show plugins").unwrap().json;
     let row = rows.as_array().unwrap().iter().find(|row| row["node"] == node).expect("the node").clone();

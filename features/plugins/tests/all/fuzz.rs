@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 /// Bytes of a program.
 const PROGRAM_MAX: usize = 512;
-/// What begins a program for a plugin that registers as it should: a node and a command, `odd` both.
+/// First bytes of a program for a plugin that registers correctly: a node and a command, both named `odd`.
 const REGISTERED: [u8; 2] = [0, 0];
 
 /// The plugin, in a folder of its own.

@@ -50,7 +50,7 @@ pub(super) fn register(control: &Control) {
     });
 }
 
-/// How packets are described.
+/// Selector of punted packets.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum PuntType {
@@ -188,14 +188,14 @@ pub(super) struct PuntReasonDetails {
     pub reason: PuntReason,
 }
 
-/// What stands for all ports.
+/// Port in messages that selects all ports.
 const ALL_PORTS: u16 = u16::MAX;
 
-/// What a description means.
+/// Meaning of a selector.
 enum What {
-    /// Packets of a family, IPv6 or not, of a protocol, and for a port.
+    /// Packets of a family (IPv6 or not), a protocol and a port.
     Port(bool, (u8, u16)),
-    /// Packets that nobody takes for this reason.
+    /// Packets punted for this reason.
     Reason(Reason),
 }
 
@@ -228,7 +228,7 @@ fn what(punt: &PuntWhat) -> Result<What, Refusal> {
     Ok(What::Port(af == AddressFamily::Ip6, (protocol.0, port)))
 }
 
-/// What is punted, to a program or not.
+/// A punt object, with or without a program's socket.
 trait ForPrograms: Object {
     fn socket(&self) -> Option<&str>;
 }

@@ -1,4 +1,4 @@
-//! What is kept is bounded: parts of a packet, packets, bytes.
+//! Limits of state: fragments of a packet, packets, bytes.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use quiver_wire::{InterfaceAddress, V6};
 
 use crate::input::Advertisement;
 
-/// What a router says of a prefix; the flags as it sends them.
+/// Prefix in a router advertisement; the flags are as sent.
 #[derive(Wire, Clone, Debug, PartialEq)]
 pub(super) struct Ip6RaPrefixInfo {
     pub prefix: Prefix,

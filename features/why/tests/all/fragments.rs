@@ -1,4 +1,5 @@
-//! What `why` says of packets in fragments is what becomes of them: of those whose ports only a worker knows, and of those that we make.
+//! `why` predicts the path of fragmented packets: of those whose ports only a worker knows, and of those that the
+//! daemon fragments.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

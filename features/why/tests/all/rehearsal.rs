@@ -1,5 +1,5 @@
-//! What `why` says of a packet is what becomes of it: of ten thousand packets, through the rooms that forward, encapsulate and
-//! check, the rehearsal and the trace of the real packet have the same nodes and arcs. Of each loss somebody says what decided it.
+//! `why` predicts the path of packets: for ten thousand packets through the rooms that forward, encapsulate and check,
+//! the rehearsal and the trace of the real packet have the same nodes and arcs. Every loss has a deciding object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::traced::{compare, way};
 /// Ten interfaces, each with rooms of its own on the way of its packets.
 const INTERFACES: [&str; 10] = ["pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9"];
 
-/// What they have beside their addresses; pg2 and pg3 are a bridge's.
+/// Configuration beside their addresses; pg2 and pg3 belong to a bridge.
 const CONFIGURATION: &str = "
     create sub-interfaces pg0 100
     ip table add 7
@@ -149,7 +149,7 @@ fn one<'a>(r: &mut Rng, choices: &[&'a str]) -> &'a str {
     choices[r.usize(..choices.len())]
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 fn payload(r: &mut Rng, is_ip6: bool) -> String {
     let (length, port) = ([18, 40, 600, 1300, 1440][r.usize(..5)], [2, 9, 80, 1234][r.usize(..4)]);
     let echo = if is_ip6 { "icmp6" } else { "icmp" };

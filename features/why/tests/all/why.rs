@@ -1,4 +1,4 @@
-//! What `why` says of a packet, and that asking changes nothing. That it is what becomes of the packet is in `rehearsal.rs`.
+//! Output of `why`, and that it changes no state. `rehearsal.rs` tests that it predicts the real path.
 
 use fastrand::Rng;
 use quiver_engine::Dataplane;
@@ -220,7 +220,7 @@ fn losses_are_told_with_what_decided() {
     );
 }
 
-/// What `drops` says of what is lost within a second, part by part, and at the end.
+/// Output of `drops` for packets lost within a second, part by part, and at the end.
 fn losses(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> (Vec<Value>, Value) {
     let (control, output) = (daemon.control().clone(), quiver_control::cli::Output::default());
     let (parts, told) = (output.clone(), std::rc::Rc::new(std::cell::RefCell::new((vec![], Value::Null))));

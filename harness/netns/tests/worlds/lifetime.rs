@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use quiver_netns::{Found, Namespace, Program, World, run, veth};
 
-/// What the kept world is called.
+/// Name of the kept world.
 const KEPT: &CStr = c"netns-kept";
 
 pub fn trials() -> Vec<Trial> {
@@ -101,7 +101,7 @@ fn kept() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a careless program would leave on the machine.
+/// Links, namespaces and other traces that a careless program would leave on the machine.
 fn traces() -> Result<BTreeSet<String>, Failed> {
     let links = run(Command::new("ip").args(["-brief", "link"]))?;
     let namespaces = run(Command::new("ip").args(["netns", "list"]))?;

@@ -34,7 +34,7 @@ impl Bird {
         namespace.ip("link set lo up")?;
         Ok(Bird { networks: [networks(ip4, network4), networks(ip6, network6)], program: None })
     }
-    /// How many networks of a family it has.
+    /// Number of networks of a family.
     pub fn count(&self, is_ip6: bool) -> usize {
         self.networks[usize::from(is_ip6)].len()
     }
@@ -54,7 +54,7 @@ impl Bird {
             false => Err(said.into()),
         }
     }
-    /// Has it look at what it has to do: it does so when somebody calls, or else only every three seconds.
+    /// Wakes BIRD by a connection to its control socket; otherwise it looks for work only every three seconds.
     pub fn wake(&self) {
         // It may not listen yet.
         let _ = UnixStream::connect(CONTROL);

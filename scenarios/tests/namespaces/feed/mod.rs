@@ -29,7 +29,7 @@ pub const TRIALS: &[Trial<World>] = &[("routes_of_bird_come_change_and_go_and_no
 
 const API: &str = "/run/quiver/api.sock";
 const COUNTS: &str = "QUIVER_FEED";
-/// How long a busy machine may take for so many routes more.
+/// Longest time for so many more routes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_PER_ROUTE: Duration = Duration::from_micros(200);
 /// Rounds at most until memory ends where it began: the first one fills stores, which may grow once more. What leaks, leaks in
@@ -63,7 +63,7 @@ const CONFIGURATION: &str = "
 ";
 const STREAMS: [&str; 2] = ["ip4", "ip6"];
 
-/// What is to be as it was.
+/// State that must be as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     routes: [u64; 2],

@@ -28,13 +28,13 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 const CASES: u16 = 300;
-/// How long the kernel may take for a whole echo request.
+/// Longest time for the kernel to answer a whole echo request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What tells the end of a case, by its sequence number, from its request.
+/// Mark in the sequence number that distinguishes the end of a case from its request.
 const MARK: u16 = 0xffff;
 const ETHERNET: usize = 14;
 
-/// What differs between the families.
+/// Differences between the families.
 struct Family {
     name: &'static str,
     bits: u32,
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-/// What is done to a packet's parts.
+/// Treatment of a packet's fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// They come in any order, some twice.
@@ -101,7 +101,7 @@ impl Family {
             _ => format!("/ frag offset {offset} {}id {id} next icmp6 / hex {bytes}", if *more { "more " } else { "" }),
         })
     }
-    /// What an echo reply repeats: its id, its number and its bytes.
+    /// Id, sequence number and data of an echo reply.
     fn reply(&self, frame: &[u8]) -> Option<(u16, u16, Vec<u8>)> {
         let kind = if self.header == 20 { [8, 0] } else { [0x86, 0xdd] };
         let message = frame.get(ETHERNET + self.header..).filter(|_| frame[12..14] == kind)?;
@@ -199,7 +199,7 @@ struct Both<'f> {
     kernel: Namespace,
 }
 
-/// What came back to echo requests of an id.
+/// Echo replies with one id: sequence number and data of each.
 type Answers = Vec<(u16, Vec<u8>)>;
 
 impl Both<'_> {

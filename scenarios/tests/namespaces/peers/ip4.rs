@@ -1,4 +1,4 @@
-//! What packets of IPv4 may have to be cut for.
+//! Fragmentation, reassembly and path MTU discovery of IPv4.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use quiver_netns::{Namespace, World};
 
 use super::site::Site;
 
-/// Linux cuts what is too long for its link and puts together what we cut; we put together what is for us, cut our answers, and cut
-/// what the next link does not take.
+/// Linux fragments packets for its link and reassembles quiverd's fragments; quiverd reassembles packets to itself, and
+/// fragments its answers and forwarded packets for the next link's MTU.
 pub fn fragments(world: &World) -> Result<(), Failed> {
     let mut site = Site::new(world, "fragments")?;
     site.ping4(true, "-c 2 -s 4000 10.99.1.2")?;
     site.ping4(true, "-c 2 -s 4000 10.99.0.1")?;
-    // We know neither of them yet as a neighbour, whichever fragment comes first.
+    // Neither host is a known neighbor yet, whichever fragment comes first.
     site.left.ip("neigh flush dev eth0")?;
     site.ping4(false, "-c 2 -s 8000 10.99.0.2")?;
     site.daemon.configure("set interface mtu 1000 tap1");
@@ -25,7 +25,7 @@ pub fn fragments(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
-/// How many packets of IPv4 a host has put together.
+/// Number of IPv4 packets that a host has reassembled.
 fn reassembled(host: &Namespace) -> Result<u64, Failed> {
     let text = host.within(|| fs::read_to_string("/proc/thread-self/net/snmp"))??;
     let mut lines = text.lines().filter(|line| line.starts_with("Ip:"));

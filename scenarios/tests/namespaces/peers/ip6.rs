@@ -74,7 +74,7 @@ pub fn duplicate(world: &World) -> Result<(), Failed> {
     Err("Linux uses an address that the router has".into())
 }
 
-/// How long a host listens for packets that are on their way.
+/// Longest time that a host waits for packets on their way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Packets of a sender behind tap0 reach the host behind tap1 that has joined their group, as a route says, and those for a group

@@ -30,8 +30,8 @@ pub fn traces(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
-/// Who asks for us is answered, one who wants our address is told so (RFC 5227), and what hosts announce we believe if we know
-/// them.
+/// quiverd answers ARP requests and probes (RFC 5227) for its addresses, and takes gratuitous ARP only from known
+/// neighbors.
 pub fn arping(world: &World) -> Result<(), Failed> {
     let mut site = Site::new(world, "arping")?;
     let said = site.says(true, "arping", "-c 2 -w 3 -I eth0 10.99.0.1")?;
@@ -41,7 +41,7 @@ pub fn arping(world: &World) -> Result<(), Failed> {
     assert!(!said.status.success(), "{said:?}");
     let said = site.run(true, "arping", "-D -c 1 -w 1 -I eth0 10.99.0.77")?;
     assert!(said.status.success(), "nobody has it: {said:?}");
-    // The neighbour whom we know moves to another station, and says so.
+    // The known neighbor moves to another station, and announces that.
     site.ping4(true, "-c 1 10.99.0.1")?;
     site.left.ip("link set eth0 address 02:00:00:00:00:77")?;
     site.says(true, "arping", "-U -c 1 -I eth0 10.99.0.2")?;

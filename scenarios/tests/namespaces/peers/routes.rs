@@ -32,7 +32,7 @@ enum Way {
     Dropped,
 }
 
-/// What differs between the families.
+/// Differences between the families.
 struct Family {
     name: &'static str,
     /// Bits of an address.
@@ -191,7 +191,7 @@ impl Both<'_> {
             _ => Ok(()),
         }
     }
-    /// What the kernel says of destinations.
+    /// Asks the kernel for the routes to destinations.
     fn kernels(&self, to: &[u128]) -> Result<Vec<Way>, Failed> {
         let lines: String = to.iter().map(|to| format!("route get {}\n", (self.family.text)(*to))).collect();
         let (answers, errors) = self.batch(&lines)?;
@@ -228,7 +228,7 @@ impl Both<'_> {
             })
             .collect()
     }
-    /// What becomes of a packet.
+    /// Sends a packet to a destination through quiverd, and returns its path.
     fn ours(&mut self, to: u128) -> Result<Way, Failed> {
         let to = (self.family.text)(to);
         let text = format!("eth 02:00:00:00:01:00 > 02:00:00:00:00:00 / {} / payload 18", (self.family.frame)(to));

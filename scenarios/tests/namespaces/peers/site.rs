@@ -54,11 +54,11 @@ impl Site {
             false => Err(format!("{program} {arguments}: {said}{}", String::from_utf8_lossy(&output.stderr)).into()),
         }
     }
-    /// What `ping` says, of IPv6; its echo requests must be answered.
+    /// Output of `ping -6`; its echo requests must be answered.
     pub fn ping(&mut self, is_left: bool, arguments: &str) -> Result<String, Failed> {
         self.says(is_left, "ping", &format!("-6 -n -i 0.05 -W 2 {arguments}"))
     }
-    /// The same of IPv4.
+    /// The same for IPv4.
     pub fn ping4(&mut self, is_left: bool, arguments: &str) -> Result<String, Failed> {
         self.says(is_left, "ping", &format!("-4 -n -i 0.05 -W 2 {arguments}"))
     }

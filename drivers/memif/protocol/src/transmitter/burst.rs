@@ -25,11 +25,11 @@ pub struct Lines<'a> {
 pub trait Payload: Copy {
     /// Its bytes.
     fn bytes(&self) -> &[u8];
-    /// How many there are.
+    /// Number of bytes.
     fn length(&self) -> usize;
-    /// How many lines they take.
+    /// Number of cache lines that the bytes take.
     fn lines(&self) -> usize;
-    /// Copies them into a buffer. False, and nothing that a reader may see copied, if that cannot be.
+    /// Copies the bytes into a buffer. Returns false if that is impossible; then readers see no copied byte.
     fn write(&self, region: View<'_>, place: Place, store: Store) -> bool;
 }
 impl Payload for Lines<'_> {
@@ -83,7 +83,7 @@ pub trait Burst {
     type Group<'g>: Group + Copy
     where
         Self: 'g;
-    /// How many there are still.
+    /// Number of packets left.
     fn left(&self) -> usize;
     /// The next one.
     fn next(&mut self) -> Option<Self::Packet>;

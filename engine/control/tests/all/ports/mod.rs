@@ -71,7 +71,7 @@ pub struct Lease {
     pub address: std::net::Ipv4Addr,
 }
 
-/// What was applied, and at which step to fail.
+/// Applied changes, and the step that is to fail.
 #[derive(Default)]
 pub struct Log {
     pub applied: Vec<String>,
@@ -123,7 +123,7 @@ pub fn switch(id: u32, ports: &[&str]) -> Switch {
     Switch { members: ports.iter().map(member).collect(), ..Switch::new(id) }
 }
 
-/// What was applied since the last call.
+/// Changes applied since the last call.
 pub fn applied(control: &Control) -> Vec<String> {
     std::mem::take(&mut control.room_mut::<Log>().applied)
 }

@@ -64,15 +64,15 @@ impl Field for NextHop {
 }
 
 quiver_control::choice! {
-    /// What becomes of packets that are not forwarded.
+    /// Action for packets that are not forwarded to a next hop.
     pub enum RouteAction {
-        /// They vanish.
+        /// Packets are dropped.
         Drop = "drop",
-        /// Their senders are told that the host is unreachable.
+        /// Senders receive an ICMP error: host unreachable.
         Unreachable = "unreachable",
-        /// Their senders are told that it is prohibited.
+        /// Senders receive an ICMP error: administratively prohibited.
         Prohibit = "prohibit",
-        /// They are taken as for us.
+        /// Packets are received locally.
         Local = "local",
         /// They are looked up in the path's table.
         Lookup = "lookup",
@@ -141,12 +141,12 @@ pub struct Route<F: Family> {
     pub paths: Vec<RoutePath<F>>,
 }
 
-/// What holds of a route whatever else is configured.
+/// Checks a route on its own, regardless of other objects.
 pub(in crate::config) fn check_route<F: Family>(route: &Route<F>) -> Result<(), ObjectError> {
     check_paths(&route.paths)
 }
 
-/// What holds of paths, a route's or another object's, whatever else is configured.
+/// Checks the paths of a route or of another object, regardless of other objects.
 pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError> {
     if paths.is_empty() {
         return Err(

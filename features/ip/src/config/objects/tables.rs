@@ -60,7 +60,7 @@ impl<F: Family> Field for TableNumber<F> {
 }
 
 quiver_control::choice! {
-    /// How many routes a table is made for.
+    /// Number of routes that a table is built for.
     pub enum TableSize {
         /// Few: little memory.
         Small = "small",
@@ -70,31 +70,31 @@ quiver_control::choice! {
 }
 
 quiver_control::choice! {
-    /// What becomes of packets for which a table has no route.
+    /// Action for packets without a route in the table.
     pub enum NoRoute {
-        /// Their senders are told that the network is unreachable (RFC 1812, 5.2.7.1).
+        /// Senders receive an ICMP error: network unreachable (RFC 1812, 5.2.7.1).
         Unreachable = "unreachable",
-        /// They vanish.
+        /// Packets are dropped.
         Drop = "drop",
     } as "no-route", "unreachable or drop";
 }
 
 quiver_control::choice! {
-    /// What becomes of packets for one host that came in a frame for many.
+    /// Action for unicast packets in link-layer broadcasts or multicasts.
     pub enum LinkLayerBroadcast {
-        /// They vanish (RFC 1812, 5.3.4; RFC 1122, 3.3.6).
+        /// Packets are dropped (RFC 1812, 5.3.4; RFC 1122, 3.3.6).
         Drop = "drop",
-        /// They are forwarded, or taken, as if the frame had been for us alone.
+        /// Packets are forwarded or received, like those in unicast frames.
         Forward = "forward",
     } as "link-layer-broadcast", "drop or forward";
 }
 
-/// What holds of tables that say nothing of it.
+/// Defaults of tables that do not set these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableDefaults {
-    /// What becomes of packets without a route.
+    /// Action for packets without a route.
     pub no_route: NoRoute,
-    /// What becomes of packets for one host in frames for many.
+    /// Action for unicast packets in link-layer broadcasts or multicasts.
     pub link_layer_broadcast: LinkLayerBroadcast,
 }
 
@@ -171,7 +171,7 @@ pub struct InterfaceAddress<F: Family> {
     pub address: Address<F>,
 }
 
-/// What holds of a table whatever else is configured.
+/// Checks a table on its own, regardless of other objects.
 pub(in crate::config) fn check_table<F: Family>(table: &IpTable<F>) -> Result<(), ObjectError> {
     let other = if F::VERSION == 6 { FlowField::Tunnel } else { FlowField::Label };
     match table.flow_hash.iter().position(|field| *field == other) {

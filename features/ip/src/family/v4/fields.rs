@@ -13,13 +13,13 @@ pub const VERSION_IHL: Field = Field::new(START, 8);
 pub const TOTAL_LENGTH: Field = Field::new(START + V4::LENGTH_OFFSET, 16);
 /// Don't fragment, more fragments, offset.
 pub const FRAGMENT: Field = Field::new(START + 6, 16);
-/// Hops left, what follows, and the checksum.
+/// TTL, protocol and checksum.
 pub const HOPS: Field = Field::new(START + V4::HOP_LIMIT_OFFSET, 32);
-/// What follows.
+/// Protocol.
 pub const PROTOCOL: Field = Field::new(START + V4::PROTOCOL_OFFSET, 8);
-/// The sender.
+/// Source address.
 pub const SOURCE: Field = Field::new(START + V4::SOURCE_OFFSET, 32);
-/// The receiver.
+/// Destination address.
 pub const DESTINATION: Field = Field::new(START + V4::DESTINATION_OFFSET, 32);
 /// Both ports of TCP and UDP, behind a header without options.
 pub const PORTS: Field = Field::new(START + V4::HEADER_LENGTH, 32);

@@ -55,7 +55,7 @@ pub fn hash_of(packet: &[u8]) -> u32 {
 /// The port of GTP, version 1, for what users send.
 const GTP: u32 = 2152;
 
-/// What may tell flows apart, for tables that choose. Of fragments and packets with options, neither ports nor tunnels.
+/// Flow keys, for tables that choose the fields. Fragments and packets with options have neither ports nor tunnels.
 pub fn key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::PROTOCOL);
     let none = protocol & kept(false);

@@ -13,11 +13,11 @@ pub const VERSION: Field = Field::new(START, 8);
 pub const FLOW_LABEL: Field = Field::new(START + 2, 16);
 /// Bytes behind the header.
 pub const PAYLOAD_LENGTH: Field = Field::new(START + V6::LENGTH_OFFSET, 16);
-/// What follows.
+/// Next header.
 pub const NEXT_HEADER: Field = Field::new(START + V6::PROTOCOL_OFFSET, 8);
-/// Hops left.
+/// Hop limit.
 pub const HOP_LIMIT: Field = Field::new(START + V6::HOP_LIMIT_OFFSET, 8);
-/// Bytes behind the header, what follows, and hops left.
+/// Payload length, next header and hop limit.
 pub const HOPS: Field = Field::new(START + V6::LENGTH_OFFSET, 32);
 /// The type of an ICMPv6 message, behind a header without extension headers.
 pub const ICMP_TYPE: Field = Field::new(START + V6::HEADER_LENGTH, 8);

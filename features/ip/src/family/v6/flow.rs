@@ -36,7 +36,7 @@ pub fn hash_of(packet: &[u8]) -> u32 {
     mix([a, b, c, d, e, f, g, h, ports, header.flow_label() & 0xffff], u32::wrapping_add)
 }
 
-/// What may tell flows apart, for tables that choose.
+/// Flow keys, for tables that choose the fields.
 pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::NEXT_HEADER);
     let none = protocol & kept(false);

@@ -35,8 +35,8 @@ pub(super) fn cut(packet: &[u8], mtu: usize, mut give: impl FnMut([&[u8]; 3])) -
     Some(())
 }
 
-/// What tells the fragments of one packet from those of the next: made of what is in it (FNV-1a), so that it takes no
-/// state, and differs as packets do (RFC 7739, 3).
+/// Fragment identification: a hash of the packet's bytes (FNV-1a). It needs no state and differs between packets (RFC
+/// 7739, 3).
 fn identification(packet: &[u8]) -> u32 {
     packet.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

@@ -24,9 +24,9 @@ arcs! {
 pub struct Ip6LinkLocal {
     /// The interfaces' addresses, and adjacencies that stand for all on their links.
     pub ingress: Snapshot<Ingress<V6>>,
-    /// Who is known on links.
+    /// Neighbors with link-local addresses.
     pub near: NearReader<V6>,
-    /// The neighbours.
+    /// The adjacencies.
     pub adjacencies: Snapshot<AdjacencyTable<V6>>,
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Up to UDP, a packet that comes in by `a` with a TTL of 9.
 pub const HEADERS: &str = "eth 02:00:00:00:00:02 > 02:00:00:00:00:0a / ip4 10.0.0.2 > 10.0.1.2 ttl 9 / udp 1 > 2";
-/// What leaves by `b` of a packet with a TTL of 9, from its IP header on.
+/// The packet that `b` sends for a packet with a TTL of 9, from its IP header on.
 pub const FORWARDED: &str = "ip4 10.0.0.2 > 10.0.1.2 ttl 8";
 
 /// The router, with a plugin loaded.
@@ -53,7 +53,7 @@ pub fn forward(daemon: &mut Daemon, packets: &[&str]) -> Vec<String> {
     sent.map(|(_, bytes)| text(bytes).split(" / ").nth(1).expect("an IP header").to_owned()).collect()
 }
 
-/// What a command says.
+/// Reply to a command, or its error.
 pub fn said(daemon: &mut Daemon, line: &str) -> String {
     match daemon.run(line) {
         Ok(reply) => reply.text,

@@ -28,7 +28,7 @@ arcs! {
     }
 }
 
-/// What the TTL demands.
+/// Acts as the TTL demands.
 fn obey(frame: &mut Frame<'_>, row: usize) {
     match frame.bytes(row).get(8) {
         Some(66) => panic!("packet {row} has a TTL of 66"),

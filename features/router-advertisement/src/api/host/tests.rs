@@ -37,7 +37,7 @@ fn say(daemon: &mut Daemon, words: &str) {
     daemon.settle().expect("it settles");
 }
 
-/// How many solicitations are sent in so many seconds.
+/// Number of solicitations sent within some seconds.
 fn asked(daemon: &mut Daemon, seconds: u64) -> usize {
     daemon.advance(Duration::from_secs(seconds)).expect("it settles");
     let sent = daemon.sent().into_iter().map(|(_, bytes)| Packet::dissect(&bytes).to_string());

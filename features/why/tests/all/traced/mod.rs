@@ -1,4 +1,4 @@
-//! What is said of a packet beside what becomes of it.
+//! Comparison of predicted and real paths.
 #![allow(dead_code)] // Each test uses a part of it.
 
 use quiver_interface::Interfaces;
@@ -7,7 +7,7 @@ use quiver_testkit::packet::Packet;
 use quiver_why::way::Way;
 use serde_json::Value;
 
-/// What would become of a frame.
+/// The predicted path of a frame.
 pub fn way(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> Way {
     let id = daemon.control().room::<Interfaces>().id_of(interface).expect("it was created");
     let (control, frame) = (daemon.control().clone(), frame.to_owned());
@@ -15,7 +15,7 @@ pub fn way(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> Way {
     way.expect("it has a receive queue")
 }
 
-/// What is said of a frame, and then becomes of it: the same nodes and arcs.
+/// Predicts the path of a frame and sends it: nodes and arcs must be the same.
 pub fn compare(daemon: &mut Daemon, interface: &str, frame: &[u8], name: &str) -> Way {
     let said = way(daemon, interface, frame);
     daemon.run("trace add pg-input 1").expect("there is such a node");
