@@ -29,11 +29,15 @@ complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -s h -l help -d 'Pri
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -s V -l version -d 'Print version'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "list" -d 'List the cases of the suites, and what this machine lacks for each'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "run" -d 'Measure cases: generator, device and search of each; a JSON document of each in a folder or an object store'
+complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "connections" -d 'Load a device with TCP or UDP connections, as client and server'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "compare" -d 'Compare stored results of two revisions, machines or peers, test by test'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "gate" -d 'Tell by the exit status whether a build may pass: 0 if it is not slower, 1 if it is, 2 if that cannot be told'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "bisect" -d 'Find the commit that made something slower, between a good one and a bad one'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "export" -d 'Write stored results as one Parquet file, a row a test, for DuckDB, Spark, Trino and others'
 complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "send" -d 'Move stored results to an object store, or to another folder'
+complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "site" -d 'Make a dashboard of stored results: a folder of static pages'
+complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "serve" -d 'Serve the dashboard of stored results, and make it again when there are new ones'
+complete -c quiver-lab -n "__fish_quiver_lab_needs_command" -f -a "top" -d 'Show the graph of a running quiverd in a browser, with rates on its arcs'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand list" -l suites -d 'Suites beside the built-in ones: all files *.yaml of a folder' -r -F
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand list" -l testbed -d 'The cases that run on this testbed, as `quiver lab run --testbed` would' -r -F
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand list" -l json -d 'As a list in JSON, with all fields, tags and needs'
@@ -52,6 +56,22 @@ complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l short -d '
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -s y -l yes -d 'Begin a run of hours without asking'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l json -d 'Print the results as an object in JSON'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l load -d 'A file with words, which come before those of the command line' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l device -d 'Kind of the router in their path, or none' -r -f -a "none\t'Nothing: the generator by itself'
+quiver\t'Quiver as an IP router'
+linux\t'The kernel as an IP router'
+vpp\t'VPP as an IP router'"
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l driver -d 'How device and generator are joined' -r -f -a "memif\t'Shared memory'
+veth\t'Virtual Ethernet between namespaces'
+tap\t'TAP interfaces'"
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l time -d 'Seconds in which connections are opened' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l trial -d 'Seconds of a trial of the search, in place of CSIT\'s 21 s at each rate' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l quiverd -d 'Measure this quiverd as the device' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l one-core -d 'Without a device: both ends on one core, instead of a core for each'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l search -d 'Search for the greatest rate without loss, and with 0.5 % of it (MLRsearch)'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l csit -d 'Count a connection after SYN and SYN-ACK, as CSIT does'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l json -d 'Answer in JSON, with all counts and histograms'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand compare" -l results -d 'Where documents are, for a side that does not say' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand compare" -l smallest -d 'The smallest difference that matters, in percent' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand compare" -l confidence -d 'How sure a verdict is, in percent' -r
@@ -91,3 +111,21 @@ complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand export" -l results
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand export" -s h -l help -d 'Print help'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand send" -l from -d 'The folder with documents; by default, where those are kept that could not be stored' -r -F
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand send" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand site" -l results -d 'Where the documents are: a folder, s3://BUCKET/PREFIX, or a file of `quiver lab export`, NAME.parquet' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand site" -l synthetic -d 'So many documents that are made up instead, to see how the pages do with many' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand site" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l listen -d 'Address and port; other addresses than loopback need --tls-cert, --tls-key and --token. Port 0 is any free one' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l tls-cert -d 'The server\'s certificate, and those that lead to its authority, in PEM' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l tls-key -d 'Its private key, in PEM' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l token -d 'File with a token of 16 or more characters, which browsers ask for as the password of any user' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l results -d 'Where the documents are: a folder, s3://BUCKET/PREFIX, or a file of `quiver lab export`, NAME.parquet' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l synthetic -d 'So many documents that are made up instead, to see how the pages do with many' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -l every -d 'Seconds between two looks for new results' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l socket -d 'The daemon\'s command socket; QUIVER_SOCKET names another default' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l stats-socket -d 'Its statistics socket; by default stats.sock beside the command socket' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l listen -d 'Address and port; other addresses than loopback need --tls-cert, --tls-key and --token. Port 0 is any free one' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l tls-cert -d 'The server\'s certificate, and those that lead to its authority, in PEM' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l tls-key -d 'Its private key, in PEM' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -l token -d 'File with a token of 16 or more characters, which browsers ask for as the password of any user' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'

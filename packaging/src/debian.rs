@@ -80,7 +80,7 @@ fn fill(job: &Job, programs: &Programs, stage: &Path) -> Result<(), PackagingErr
     if !programs.has_lab {
         without(&debian, LAB)?;
     }
-    let crates = Crates::of(&job.root, &programs.zig)?;
+    let crates = Crates::of(&job.root, &programs.zig, &programs.folder)?;
     for (name, members) in PACKAGES {
         let folder = stage.join("licenses").join(name);
         tool::make_folder(&folder)?;

@@ -42,11 +42,14 @@ pub struct Crates {
     metadata: Value,
     apache: String,
     always: Vec<Part>,
+    /// Where build scripts have put what they made.
+    built: PathBuf,
 }
 
 impl Crates {
-    /// Asks cargo. `zig` is the folder of the compiler that links the programs, and adds parts of its own.
-    pub fn of(root: &Path, zig: &Path) -> Result<Crates, PackagingError> {
+    /// Asks cargo. `zig` is the folder of the compiler that links the programs, and adds parts of its own; `programs` the one
+    /// that the programs were built in.
+    pub fn of(root: &Path, zig: &Path, programs: &Path) -> Result<Crates, PackagingError> {
         let mut cargo = command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), root);
         cargo.args(["metadata", "--locked", "--format-version", "1"]);
         cargo.args(["--filter-platform", "x86_64-unknown-linux-gnu"]);
@@ -69,7 +72,7 @@ impl Crates {
             from: "https://ziglang.org".into(),
             texts: vec![tool::read(&zig.join("LICENSE"))?, tool::read(&zig.join("lib/libunwind/LICENSE.TXT"))?],
         };
-        Ok(Crates { metadata, apache, always: vec![rust, zig] })
+        Ok(Crates { metadata, apache, always: vec![rust, zig], built: programs.join("build") })
     }
 
     /// The page for programs that are made of these packages of the workspace.
@@ -104,9 +107,37 @@ impl Crates {
             };
             let dependencies = node["deps"].as_array().into_iter().flatten().filter(is_linked);
             waiting.extend(dependencies.map(|dependency| of(dependency, "pkg")));
-            if !package["source"].is_null() {
+            if package["source"].is_null() {
+                parts.extend(self.of_npm(package)?);
+            } else {
                 parts.push(self.part(package)?);
             }
+        }
+        Ok(parts)
+    }
+
+    /// The packages of npm that a crate of ours has its build script install, by the package-lock.json beside its manifest.
+    fn of_npm(&self, package: &Value) -> Result<Vec<Part>, PackagingError> {
+        let of = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        let lock = PathBuf::from(of(package, "manifest_path")).with_file_name("package-lock.json");
+        if !lock.exists() {
+            return Ok(Vec::new());
+        }
+        let locked: Value = serde_json::from_str(&tool::read(&lock)?)
+            .map_err(|_| PackagingError::Metadata("a package-lock.json in JSON"))?;
+        let outputs = fs::read_dir(&self.built).about(&self.built)?.flatten().map(|entry| entry.path().join("out/npm"));
+        let outputs: Vec<PathBuf> = outputs.filter(|folder| folder.is_dir()).collect();
+        let mut parts = Vec::new();
+        for (place, own) in locked["packages"].as_object().into_iter().flatten() {
+            let Some(name) = place.strip_prefix("node_modules/") else { continue };
+            let (version, license) = (of(own, "version"), of(own, "license"));
+            let found = outputs.iter().map(|output| output.join(place)).find(|folder| folder.is_dir());
+            let texts = found.map(|folder| texts(&folder).about(&folder)).transpose()?.unwrap_or_default();
+            if texts.is_empty() {
+                return Err(PackagingError::License { name: name.to_owned(), version, license });
+            }
+            let from = format!("https://www.npmjs.com/package/{name}");
+            parts.push(Part { name: name.to_owned(), version, license, from, texts });
         }
         Ok(parts)
     }
@@ -189,7 +220,25 @@ mod tests {
                 {"id": "program", "deps": [dependency("linked", Value::Null), dependency("built", "build".into())]},
                 {"id": "linked", "deps": []}, {"id": "built", "deps": []}]}
         });
-        Crates { metadata, apache: "Apache's text".into(), always: vec![] }
+        Crates { metadata, apache: "Apache's text".into(), always: vec![], built: folder.join("build") }
+    }
+
+    #[test]
+    fn packages_of_npm_are_listed_with_their_texts() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = serde_json::json!({"packages": {"": {"name": "ours"},
+            "node_modules/plot": {"version": "1.2.3", "license": "MIT"}}});
+        fs::write(folder.path().join("package-lock.json"), lock.to_string()).unwrap();
+        fs::write(folder.path().join("LICENSE"), "the crate's").unwrap();
+        let page = || crates(folder.path(), "MIT", &[]).page(&["program"]);
+        let installed = folder.path().join("build/ours-0123/out/npm/node_modules/plot");
+        fs::create_dir_all(&installed).unwrap();
+        let refused = page().unwrap_err().to_string();
+        assert!(refused.starts_with("plot 1.2.3 comes without the text of its license"), "{refused}");
+        fs::write(installed.join("LICENSE"), "the plot's text").unwrap();
+        let page = page().unwrap();
+        assert!(page.contains("plot 1.2.3: MIT (https://www.npmjs.com/package/plot)"), "{page}");
+        assert!(page.contains("plot 1.2.3:\n\nthe plot's text\n"), "{page}");
     }
 
     #[test]

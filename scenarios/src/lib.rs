@@ -1,7 +1,9 @@
 //! The daemon's own rooms, for every test of a whole daemon: rooms' golden scenarios, and those in this crate's `tests`,
 //! which cross rooms.
 
+pub mod line;
 pub mod state;
+pub mod tunnels;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@
 
 mod bisect;
 mod compare;
+mod connections;
 mod display;
 mod estimate;
 mod export;
@@ -15,8 +16,12 @@ mod keep;
 mod measured;
 mod run;
 mod send;
+mod serve;
+mod server;
+mod site;
 mod testbed;
 mod told;
+mod top;
 mod within;
 
 use std::path::{Path, PathBuf};
@@ -51,11 +56,15 @@ struct Arguments {
 enum Task {
     List(List),
     Run(run::Run),
+    Connections(connections::Connections),
     Compare(compare::Compare),
     Gate(gate::GateOf),
     Bisect(bisect::BisectOf),
     Export(export::ExportOf),
     Send(send::Send),
+    Site(site::SiteOf),
+    Serve(serve::Serve),
+    Top(top::Top),
 }
 
 /// List the cases of the suites, and what this machine lacks for each
@@ -129,6 +138,20 @@ enum LabError {
     Export(#[from] quiver_export::ExportError),
     #[error("{stored} sent, {failed} are still in {}", from.display())]
     Unsent { stored: usize, failed: usize, from: PathBuf },
+    #[error(transparent)]
+    Connections(#[from] connections::ConnectionsError),
+    #[error(transparent)]
+    Read(#[from] quiver_export::ReadError),
+    #[error(transparent)]
+    Site(#[from] quiver_dashboard::SiteError),
+    #[error(transparent)]
+    Server(#[from] server::ServerError),
+    #[error("{0}")]
+    Top(String),
+    #[error("a temporary folder: {0}; TMPDIR names another one")]
+    Folder(io::Error),
+    #[error("this machine's clock is wrong: {0}")]
+    Clock(String),
     #[error("signals cannot be received: {0}")]
     Signals(io::Error),
 }
@@ -138,9 +161,13 @@ fn main() -> ExitCode {
     let done = match &task {
         Task::List(list) => self::list(list, json || list.json),
         Task::Run(run) => return run::status(run, json),
+        Task::Connections(asked) => return connections::run(asked, json),
         Task::Compare(compare) => compare::run(compare, json),
         Task::Export(export) => export::run(export),
         Task::Send(send) => send::run(send),
+        Task::Site(site) => site::run(site),
+        Task::Serve(serve) => serve::run(serve),
+        Task::Top(top) => top::run(top),
         Task::Gate(gate) => return gate::run(gate, json),
         Task::Bisect(bisect) => {
             return bisect::run(bisect, json).unwrap_or_else(|error| {

@@ -199,7 +199,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
 }
 
 /// Says so if the generator, or the quiverd that is measured, is too slow for figures to mean anything.
-fn warn_of_debug_builds(measured: Option<&Path>) {
+pub fn warn_of_debug_builds(measured: Option<&Path>) {
     let generator = quiver_daemon::built("quiverd").ok();
     for (what, program) in [("the generator", generator.as_deref()), ("the quiverd to measure", measured)] {
         // One that is not there, or does not start, is told of by the case that wants it.

@@ -77,6 +77,7 @@ rooms! {
     quiver_runtime: [quiver_classify, quiver_interface],
     quiver_plugins: [quiver_interface],
     quiver_pg: [quiver_interface],
+    quiver_connections: [quiver_interface, quiver_pg],
     quiver_pipe: [quiver_interface],
     quiver_tap: [quiver_interface],
     quiver_memif: [quiver_interface],

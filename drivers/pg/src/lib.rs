@@ -5,10 +5,10 @@
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold; `layout`: where headers stand; `check`:
 //!   which fields go together; [`profiles`]: streams by the names that CSIT's suites use.
 //! - `generator` makes their packets on a worker from a `template`, `tag` is what their last bytes say, `sequence` tells what
-//!   became of them, `timing` how long they took, by a `histogram`, `offload` what is left to
+//!   became of them, `timing` how long they took, by a [`histogram`], `offload` what is left to
 //!   do of packets, `mac_filter` what an interface does not receive, `output` what it sends instead; `running` is what control keeps of
 //!   streams, `start` starts and stops them, `capture` keeps copies, `room` holds all of these.
-//! - `recording`: packets of a pcap file.
+//! - `recording`: packets of a pcap file; [`names`]: names of interfaces.
 //! - `commands`, `show`, `chosen` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
@@ -19,11 +19,12 @@ mod check;
 mod chosen;
 mod commands;
 mod generator;
-mod histogram;
+pub mod histogram;
 mod input;
 pub mod interface;
 mod layout;
 mod mac_filter;
+pub mod names;
 mod offload;
 mod output;
 mod ports;

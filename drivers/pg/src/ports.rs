@@ -12,6 +12,7 @@ use quiver_wire::MacAddress;
 
 use crate::interface::{PacketGenerator, PgMode, header};
 use crate::mac_filter;
+use crate::names;
 use crate::offload::Offloads;
 use crate::queue::{Sink, Source};
 use crate::room::{PacketGenerators, Port};
@@ -59,11 +60,7 @@ async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, 
 }
 
 fn check(generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if generator.name.is_empty() || generator.name.len() > 63 || !generator.name.chars().all(fits) {
-        let what = format!("'{}' is no name for an interface", generator.name);
-        return Err(ObjectError::field("name", what).remedy("use up to 63 letters, digits and - _ . /, such as pg0"));
-    }
+    names::check(&generator.name, "pg0")?;
     if generator.gso_size == Some(0) {
         return Err(ObjectError::field("gso-size", "segments of 0 bytes are impossible").remedy("give 1 or more"));
     }
@@ -95,7 +92,7 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
 }
 
 fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)), generator.mode);
+    let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| names::address_of(*b"pg", &generator.name)), generator.mode);
     let offloads = Offloads { checksums: generator.checksum_offload, segment: generator.gso_size };
     let uncut = quiver_interface::remark(control, &remarks_of(&generator.name), UNCUT);
     let (queues, capturing) = {
@@ -152,23 +149,4 @@ const UNCUT: &str = "gso disabled on itf  -- gso packet drop";
 /// The name under which an interface remarks on what it sent.
 fn remarks_of(interface: &str) -> String {
     format!("{interface}-tx")
-}
-
-/// A locally administered address that follows from the name, so that tests can state it.
-fn address_of(name: &str) -> MacAddress {
-    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let [high, low] = name[name.len() - digits..].parse::<u16>().unwrap_or(u16::MAX).to_be_bytes();
-    MacAddress([0x02, 0xfe, b'p', b'g', high, low])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_follow_from_names() {
-        assert_eq!(address_of("pg0").to_string(), "02:fe:70:67:00:00");
-        assert_eq!(address_of("pg258").to_string(), "02:fe:70:67:01:02");
-        assert_eq!(address_of("generator").to_string(), "02:fe:70:67:ff:ff");
-    }
 }

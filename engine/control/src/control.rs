@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId, type_name};
 use std::cell::{OnceCell, Ref, RefCell, RefMut};
 use std::future::{Future, poll_fn};
+use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::Poll;
@@ -196,37 +197,75 @@ impl Control {
     }
 }
 
-/// The rooms' state: a list that only grows, so that borrows of one room never hinder the insertion of another.
+/// The rooms' state: lists that only grow, so that borrows of one room never hinder the insertion of another.
+struct Rooms {
+    /// Rooms by the hash of their type. PERF: a change of one object looks for rooms a hundred times, and there are more than a hundred.
+    by_type: [List; LISTS],
+    /// Rooms in the order in which they were registered, in which they are dropped, too.
+    in_order: List,
+}
+
+/// Lists by the hash of types: about one for each room.
+const LISTS: usize = 128;
+
 #[derive(Default)]
-struct Rooms(OnceCell<Box<Room>>);
+struct List(OnceCell<Box<Room>>);
 
 struct Room {
     id: TypeId,
-    state: Box<dyn Any>,
-    next: Rooms,
+    /// A `RefCell` of the type.
+    state: Rc<dyn Any>,
+    next: List,
 }
 
-impl Rooms {
-    fn insert<T: 'static>(&self, state: T) {
+impl List {
+    /// The place behind the last room.
+    fn end(&self) -> &List {
         let mut end = self;
         while let Some(room) = end.0.get() {
-            assert!(room.id != TypeId::of::<T>(), "the room {} was registered twice", type_name::<T>());
             end = &room.next;
         }
-        let room = Room { id: TypeId::of::<T>(), state: Box::new(RefCell::new(state)), next: Rooms::default() };
-        // The cell at the end of the list is empty: the loop above stopped at it.
-        let _ = end.0.set(Box::new(room));
+        end
     }
-
-    fn find<T: 'static>(&self) -> Option<&RefCell<T>> {
+    fn push(&self, id: TypeId, state: Rc<dyn Any>) {
+        // The cell at the end is empty.
+        let _ = self.end().0.set(Box::new(Room { id, state, next: List::default() }));
+    }
+    fn find(&self, id: TypeId) -> Option<&dyn Any> {
         let mut place = self;
         while let Some(room) = place.0.get() {
-            if room.id == TypeId::of::<T>() {
-                return room.state.downcast_ref();
+            if room.id == id {
+                return Some(&*room.state);
             }
             place = &room.next;
         }
         None
+    }
+}
+
+impl Default for Rooms {
+    fn default() -> Rooms {
+        Rooms { by_type: std::array::from_fn(|_| List::default()), in_order: List::default() }
+    }
+}
+
+impl Rooms {
+    fn list(&self, id: TypeId) -> &List {
+        let hash = foldhash::fast::FixedState::default().hash_one(id);
+        &self.by_type[hash as usize % LISTS]
+    }
+
+    fn insert<T: 'static>(&self, state: T) {
+        let (id, list) = (TypeId::of::<T>(), self.list(TypeId::of::<T>()));
+        assert!(list.find(id).is_none(), "the room {} was registered twice", type_name::<T>());
+        let state: Rc<dyn Any> = Rc::new(RefCell::new(state));
+        list.push(id, state.clone());
+        self.in_order.push(id, state);
+    }
+
+    fn find<T: 'static>(&self) -> Option<&RefCell<T>> {
+        let id = TypeId::of::<T>();
+        self.list(id).find(id)?.downcast_ref()
     }
 
     fn get<T: 'static>(&self) -> &RefCell<T> {
@@ -249,6 +288,23 @@ mod tests {
         rooms.insert("two");
         assert_eq!((*one, *rooms.get::<&str>().borrow()), (1, "two"));
         assert!(rooms.find::<u16>().is_none());
+    }
+
+    #[test]
+    fn rooms_are_dropped_in_the_order_of_their_registration() {
+        struct Told<const ROOM: u8>(Rc<RefCell<Vec<u8>>>);
+        impl<const ROOM: u8> Drop for Told<ROOM> {
+            fn drop(&mut self) {
+                self.0.borrow_mut().push(ROOM);
+            }
+        }
+        let (rooms, told) = (Rooms::default(), Rc::<RefCell<Vec<u8>>>::default());
+        rooms.insert(Told::<3>(told.clone()));
+        rooms.insert(Told::<1>(told.clone()));
+        rooms.insert(Told::<4>(told.clone()));
+        rooms.insert(Told::<2>(told.clone()));
+        drop(rooms);
+        assert_eq!(*told.borrow(), [3, 1, 4, 2]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - `rewiring`: changes of the graph; `packets`: what control sends and follows;
 //!   `rehearsal`: what would become of one, and `recall`: asks workers for what it wants to know.
 
+mod changes;
 mod counted;
 mod error;
 mod interfaces;
@@ -35,6 +36,7 @@ use crate::mailbox::Mailbox;
 use crate::output::Output;
 use crate::tx::{OUTPUT, Ports};
 use crate::worker::{Worker, WorkerCounters};
+use changes::Changes;
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
@@ -119,6 +121,8 @@ pub struct Dataplane {
     punted: Inbox<Punted>,
     attic: Attic,
     generations: Generations,
+    /// Changes of the wiring that are not posted yet.
+    changes: Changes,
     /// Whether workers have rings to each other.
     connected: bool,
     metadata: MetadataKeys,
@@ -196,6 +200,7 @@ impl Dataplane {
             punted,
             attic: Attic::default(),
             generations: Generations::new(),
+            changes: Changes::default(),
             connected: false,
             metadata: MetadataKeys::default(),
             settings,
@@ -288,12 +293,14 @@ impl Dataplane {
     }
     /// Posts work to one worker.
     pub fn post(&self, worker: usize, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        self.post_wiring();
         if let Some(handle) = self.workers.get(worker) {
             handle.mailbox.post(letter);
         }
     }
     /// Posts work to every worker, made for each.
     pub fn post_all<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
+        self.post_wiring();
         self.workers.iter().enumerate().for_each(|(i, w)| w.mailbox.post(letter(i)));
     }
     /// Asks a worker; the answer comes when it has read its mail. An error means that the worker is gone.
@@ -302,6 +309,7 @@ impl Dataplane {
         worker: usize,
         question: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
+        self.post_wiring();
         match self.workers.get(worker) {
             Some(handle) => ask(&handle.mailbox, question),
             None => oneshot::channel().1,
@@ -319,6 +327,7 @@ impl Dataplane {
     /// Done when every packet that workers have received by now is through: sent, dropped, or with control. Those that
     /// workers hand to each other are waited for, too. No worker waits, and new packets may come meanwhile.
     pub fn drained(&self) -> impl Future<Output = ()> + 'static {
+        self.post_wiring();
         let mailboxes: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.clone()).collect();
         async move {
             for _ in 0..=HAND_OFFS_MAX {

@@ -1,11 +1,11 @@
 //! The entries: as control keeps them, and as they are written for clients. Called between the marks of a change only
 //! (see [`Edit`](crate::Edit)), but for lengths and values, which clients may find changed at any time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::index::{Hash, Index};
 use crate::layout::{self, ENTRY_NAME, ENTRY_VALUE, ENTRY_WORDS, EntryType, NAME_BYTES};
 use crate::memory::{Block, Memory, PAGE};
 use crate::rows::{Cell, Rows};
@@ -89,7 +89,7 @@ pub(crate) struct Directory {
     /// The places of entries by their numbers; [`NOWHERE`] for numbers that are free.
     places: Vec<u32>,
     free: Vec<EntryId>,
-    names: HashMap<Arc<str>, EntryId>,
+    names: Index,
     vector: Stretch,
     /// Whether it was told that there is no room left.
     told: bool,
@@ -102,7 +102,7 @@ impl Directory {
         let mut space = Space::new(layout::HEADER_WORDS, memory.words().len() - 1);
         let (at, words) = space.take(1 + 2 * ENTRY_WORDS).unwrap_or((layout::HEADER_WORDS, 1));
         let (vector, entries) = (Stretch { at, words }, vec![]);
-        let (places, free, names) = (vec![], vec![], HashMap::new());
+        let (places, free, names) = (vec![], vec![], Index::default());
         let directory = Directory { memory, space, entries, places, free, names, vector, told: false };
         directory.store(layout::DIRECTORY, directory.address(vector.data()));
         directory
@@ -118,7 +118,11 @@ impl Directory {
     }
     /// The entry of a name.
     pub fn named(&self, name: &str) -> Option<&Entry> {
-        self.get(*self.names.get(name)?)
+        self.find(self.names.hash(name), name)
+    }
+    fn find(&self, hash: Hash, name: &str) -> Option<&Entry> {
+        let has_it = |id| self.get(EntryId(id)).is_some_and(|entry| &*entry.name == name);
+        self.get(EntryId(self.names.find(hash, has_it)?))
     }
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
         self.entries.get(self.place(id)?)
@@ -136,7 +140,8 @@ impl Directory {
     /// Adds an entry. None if there is one of this name already, or no room: it is then not shown, and that is told.
     pub fn add(&mut self, name: &str, value: Value) -> Option<EntryId> {
         let name = entry_name(name);
-        if self.names.contains_key(&name) {
+        let hash = self.names.hash(&name);
+        if self.find(hash, &name).is_some() {
             tracing::warn!("there are two statistics of the name {name}: the second one is not shown");
             return None;
         }
@@ -151,7 +156,7 @@ impl Directory {
             EntryId(self.places.len() as u32 - 1)
         });
         self.places[id.0 as usize] = place as u32;
-        self.names.insert(name.clone(), id);
+        self.names.insert(hash, id.0);
         self.entries.push(Entry { id, name, value });
         self.write(place);
         self.store(self.vector.at, self.entries.len() as u64);
@@ -161,7 +166,7 @@ impl Directory {
     pub fn remove(&mut self, id: EntryId) {
         let Some(place) = self.place(id) else { return };
         let gone = self.entries.swap_remove(place);
-        self.names.remove(&*gone.name);
+        self.names.remove(self.names.hash(&gone.name), id.0);
         self.places[id.0 as usize] = NOWHERE;
         self.free.push(id);
         if let Some(moved) = self.entries.get(place) {
@@ -182,12 +187,12 @@ impl Directory {
     /// Gives an entry another name. False, and it keeps its name, if another entry has that.
     pub fn rename(&mut self, id: EntryId, name: &str) -> bool {
         let (name, Some(place)) = (entry_name(name), self.place(id)) else { return false };
-        if self.names.get(&name).is_some_and(|other| *other != id) {
+        if self.named(&name).is_some_and(|other| other.id != id) {
             return false;
         }
         let old = std::mem::replace(&mut self.entries[place].name, name.clone());
-        self.names.remove(&old);
-        self.names.insert(name, id);
+        self.names.remove(self.names.hash(&old), id.0);
+        self.names.insert(self.names.hash(&name), id.0);
         self.write(place);
         true
     }
@@ -350,8 +355,39 @@ fn write_bytes(words: &[AtomicU64], bytes: &[u8]) {
 /// A name as clients can read it, cut to the bytes that there are.
 fn entry_name(name: &str) -> Arc<str> {
     let ascii = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '_' };
-    match name.len() < NAME_BYTES && name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_control()) {
+    match name.len() < NAME_BYTES && is_readable(name.as_bytes()) {
         true => name.into(),
         false => name.chars().map(ascii).take(NAME_BYTES - 1).collect::<String>().into(),
+    }
+}
+
+/// Whether bytes are ASCII without control characters. PERF: eight at a time.
+fn is_readable(bytes: &[u8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    bytes.chunks(8).all(|part| {
+        let mut eight = [b' '; 8];
+        eight[..part.len()].copy_from_slice(part);
+        let word = u64::from_le_bytes(eight);
+        // A byte is not ASCII, or below a space, or above a tilde. One that borrows or carries is none of the readable ones itself.
+        (word | word.wrapping_sub(u64::from(b' ') * EACH) | word.wrapping_add(EACH)) & HIGH == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ascii_without_control_characters_is_readable() {
+        for byte in 0..=u8::MAX {
+            let is_fine = (b' '..=b'~').contains(&byte);
+            for place in 0..17 {
+                let mut bytes = *b"/interfaces/a~ z0";
+                bytes[place] = byte;
+                assert_eq!(is_readable(&bytes), is_fine, "{byte} at {place}");
+            }
+        }
+        assert!(is_readable(b""));
     }
 }

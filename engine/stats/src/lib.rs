@@ -15,6 +15,7 @@
 pub mod cell;
 pub mod description;
 mod directory;
+mod index;
 pub mod layout;
 pub mod memory;
 pub mod rows;

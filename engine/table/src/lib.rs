@@ -34,7 +34,7 @@ pub use epoch::{Domain, Guard, Reader, ReclaimOnDrop};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, Keys64, Keys128, STILL};
 pub use lpm::{Lpm, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6View, Lpm6Writer};
-pub use memory::in_huge_pages;
+pub use memory::{in_huge_pages, room_in_huge_pages};
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;

@@ -120,10 +120,16 @@ pub(crate) fn prefetch<T>(address: *const T) {
 /// `count` values in huge pages, where these are many enough to fill some and the system gives them: fewer TLB misses for
 /// what is read at random.
 pub fn in_huge_pages<T>(count: usize, value: impl FnMut(usize) -> T) -> Box<[T]> {
-    let mut values = Vec::with_capacity(count);
-    advise(values.spare_capacity_mut());
+    let mut values = room_in_huge_pages(count);
     values.extend((0..count).map(value));
     values.into()
+}
+
+/// Room for `count` values, as of [`in_huge_pages`], for a caller that makes them bit by bit.
+pub fn room_in_huge_pages<T>(count: usize) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    advise(values.spare_capacity_mut());
+    values
 }
 
 /// Asks for huge pages, before anything is written, in as much of a range as whole ones fit into.

@@ -66,10 +66,10 @@ pub use settings::{InterfaceName, InterfaceSettings};
 pub use show::chosen;
 pub use warnings::warns;
 
+use quiver_control::object::Moment;
 use quiver_control::{Control, Kind};
-use quiver_engine::DISPATCH;
-use quiver_engine::DataplaneError;
 use quiver_engine::tx::OUTPUT;
+use quiver_engine::{DISPATCH, Dataplane, DataplaneError};
 
 /// Bytes that an interface takes, about, with its counters, their names and its receive queue: for the budget of objects.
 pub const MEMORY: u64 = 16 << 10;
@@ -91,6 +91,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
     control.objects().add(Kind::new(settings::apply).check(settings::check));
     control.objects().add(Kind::new(queues::apply));
+    // What rooms enable for one object reaches workers as one change of their graph.
+    control.objects().around_steps(|control, moment| match moment {
+        Moment::Before => control.room::<Dataplane>().collect_changes(),
+        Moment::After => control.room::<Dataplane>().post_changes(),
+    });
     set::register(control);
     queues::register(control);
     show::register(control);

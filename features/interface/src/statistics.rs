@@ -70,7 +70,14 @@ fn show(control: &Control, id: InterfaceId) {
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(&name));
     let part = name_part(&name);
-    let symlink = |(counter, target)| edit.symlink(&format!("/interfaces/{part}/{counter}"), target, id.0);
+    // PERF: an interface has some twenty of these.
+    let mut text = format!("/interfaces/{part}/");
+    let beginning = text.len();
+    let symlink = |(counter, target)| {
+        text.truncate(beginning);
+        text.push_str(counter);
+        edit.symlink(&text, target, id.0)
+    };
     let mut links: Vec<_> = dataplane.counted_by_interface().map(symlink).collect();
     links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0));
     drop(edit);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use comfy_table::{Table, presets};
 use quiver_engine::{Backing, Level};
 use quiver_generator::daemon::{Daemon, Start, built};
-use quiver_generator::{Generator, Link, Outcome, Sending, Setup, Streams, Watch, cores};
+use quiver_generator::{Generator, Link, Makes, Outcome, Sending, Setup, Streams, Watch, cores};
 use quiver_stop::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -63,6 +63,7 @@ fn setup(folder: &TempDir, core: usize, links: [Link; 2]) -> Result<Generator, q
         core,
         control,
         namespace: None,
+        makes: Makes::Packets,
         links,
         mtu: 9000,
         stop: Stop::default(),

@@ -17,5 +17,5 @@ pub use command::{CommandError, Script};
 pub use documents::{Alone, Comparison, Row, Summary, compare};
 pub use git::{Git, GitError};
 pub use measure::{Measure, measures};
-pub use names::{Across, Name};
+pub use names::{Across, Name, without_device};
 pub use selection::{Selection, SelectionError};

@@ -46,7 +46,7 @@ impl Name {
     /// The key of a document.
     pub fn of(document: &Document, across: Across) -> Name {
         Name {
-            test: test(document),
+            test: without_device(&document.test_name_long),
             device: (!across.devices).then(|| document.dut_type.to_lowercase()),
             machine: (!across.machines).then(|| machine(document)),
         }
@@ -70,10 +70,10 @@ impl fmt::Display for Name {
     }
 }
 
-/// The test's name in the suite, without the device, so that devices can be compared in one test.
-fn test(document: &Document) -> String {
+/// A test's name in the suite without the device's word, so that devices can be compared in one test.
+pub fn without_device(name: &str) -> String {
     let words: Vec<&str> = Device::ALL.iter().map(|device| device.word()).collect();
-    let parts = document.test_name_long.split('-').filter(|part| !words.contains(part));
+    let parts = name.split('-').filter(|part| !words.contains(part));
     parts.collect::<Vec<_>>().join("-")
 }
 

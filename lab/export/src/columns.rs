@@ -150,6 +150,7 @@ columns! {
         "cores" Count "that may be used" = |stored| machine(stored, |machine| Some(Cell::Count(machine.cores.into())));
         "memory_bytes" Count "of the machine" = |stored| machine(stored, |machine| Some(Cell::Count(machine.memory_bytes)));
         "kernel" Text "name and release" = |stored| machine(stored, |machine| text(&machine.kernel));
+        "json" Text "the document itself, from which the dashboard is made" = |stored| stored.document.text().ok().as_deref().and_then(text);
     }
     Texts {
         "hosts" Text "machines that took part" = |document| document.hosts.clone();

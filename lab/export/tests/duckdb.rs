@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use quiver_export::{Export, columns::COLUMNS};
+use quiver_export::{Export, ReadError, columns::COLUMNS, read};
 use quiver_oracle::{Packages, answer};
 use quiver_result::{Document, Stored};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         packages.test("sums_and_counts_are_the_documents", sums),
         packages.test("types_are_as_the_page_says", types),
         Trial::test("a_file_is_whole_or_not_there", whole),
+        Trial::test("documents_come_out_as_they_went_in", there_and_back),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -215,5 +216,25 @@ fn whole() -> Result<(), Failed> {
     assert!(std::fs::read(&path)?.starts_with(b"PAR1"));
     let error = Export::new(&folder.path().join("no/lab.parquet")).err().ok_or("there is no such folder")?;
     assert!(error.to_string().contains("no/lab.parquet: cannot be written"), "{error}");
+    Ok(())
+}
+
+fn there_and_back() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("lab.parquet");
+    let mut export = Export::new(&path)?;
+    (0..DOCUMENTS).try_for_each(|number| export.add(document(number)))?;
+    export.finish()?;
+    let mut number = 0;
+    read::<ReadError>(&path, |found| {
+        assert_eq!(found.expect("it is a document"), document(number));
+        number += 1;
+        Ok(())
+    })?;
+    assert_eq!(number, DOCUMENTS);
+    std::fs::write(&path, "no Parquet")?;
+    let refused = |path: &Path| read::<ReadError>(path, |_| Ok(())).expect_err("it is no file of ours").to_string();
+    assert!(refused(&path).contains("lab.parquet: cannot be read: "), "{}", refused(&path));
+    assert!(refused(&folder.path().join("none")).ends_with("name a file that quiver lab export has written"));
     Ok(())
 }

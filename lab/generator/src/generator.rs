@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::daemon::{Daemon, Start};
-use crate::link::{configuration, polling};
+use crate::link::{Makes, configuration, polling};
 use crate::{Counts, Direction, Drops, Error, Outcome, Sending, Setup, Streams, Watch};
 
 /// Name of the generator in errors and counters.
@@ -19,6 +19,7 @@ pub struct Generator {
     version: String,
     configuration: Vec<String>,
     interfaces: [String; 2],
+    makes: Makes,
 }
 
 impl Generator {
@@ -40,7 +41,7 @@ impl Generator {
         daemon.run(&configuration)?;
         let answer = daemon.ask("show version")?;
         let version = quiver_daemon::version_of(&answer);
-        Ok(Generator { daemon, version, configuration, interfaces })
+        Ok(Generator { daemon, version, configuration, interfaces, makes: setup.makes })
     }
 
     /// Waits until both links are up, and lets the worker poll from then on.
@@ -49,7 +50,7 @@ impl Generator {
     /// They are not in time, or the generator is gone.
     pub fn wait_for_links(&mut self) -> Result<(), Error> {
         self.wait_until_up()?;
-        let lines = polling(&self.interfaces);
+        let lines = polling(self.makes, &self.interfaces);
         self.daemon.run(&lines)?;
         self.configuration.extend(lines);
         Ok(())
@@ -69,6 +70,11 @@ impl Generator {
                 Some(_) => wait.sleep(LOOK_EVERY),
             }
         }
+    }
+
+    /// The daemon, and the name of the generator's own interface of a side, 0 or 1.
+    pub(crate) fn side(&mut self, side: usize) -> (&mut Daemon, String) {
+        (&mut self.daemon, self.makes.own(side))
     }
 
     /// Its version.
@@ -103,7 +109,7 @@ impl Generator {
         for row in rows {
             let text = |field: &str| row[field].as_str().unwrap_or("unknown").to_owned();
             // A packet that found no buffer is made a little later, not lost.
-            if (text("node"), text("reason")) == ("pg-input".into(), "no-buffer".into()) {
+            if text("reason") == "no-buffer" && ["pg-input", "connections-input"].contains(&&*text("node")) {
                 continue;
             }
             *drops.entry(format!("{} {}", text("node"), text("reason"))).or_default() +=

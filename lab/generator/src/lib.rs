@@ -4,6 +4,7 @@
 //! [`Generator`]. This crate knows no packets; it starts the program, tells it what to send, and reads its counters.
 #![forbid(unsafe_code)]
 
+pub mod connections;
 pub mod cores;
 pub mod daemon;
 mod error;
@@ -14,6 +15,6 @@ mod trial;
 
 pub use error::Error;
 pub use generator::{Generator, NAME};
-pub use link::{Link, Setup};
+pub use link::{Link, Makes, Setup};
 pub use streams::Streams;
 pub use trial::{Counts, Direction, Drops, Outcome, Sending, Watch};

@@ -36,6 +36,30 @@ pub enum Link {
     },
 }
 
+/// Where a generator's packets come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Makes {
+    /// Streams of the packet generator.
+    #[default]
+    Packets,
+    /// Connections of the connection generator.
+    Connections,
+}
+
+impl Makes {
+    /// The command that creates an interface of it, and the beginning of its name.
+    fn interface(self) -> (&'static str, &'static str) {
+        match self {
+            Makes::Packets => ("create packet-generator interface", "pg"),
+            Makes::Connections => ("create connection-generator interface", "cg"),
+        }
+    }
+    /// The generator's own interface of a side, 0 or 1.
+    pub(crate) fn own(self, side: usize) -> String {
+        format!("{}{side}", self.interface().1)
+    }
+}
+
 /// How a generator is started.
 pub struct Setup<'run> {
     /// The program quiverd.
@@ -48,6 +72,8 @@ pub struct Setup<'run> {
     pub control: Vec<usize>,
     /// The network namespace that it lives in, if not this process's.
     pub namespace: Option<&'run Namespace>,
+    /// Where its packets come from.
+    pub makes: Makes,
     /// Links to the device's first and second port.
     pub links: [Link; 2],
     /// The most bytes of a frame behind its Ethernet header.
@@ -92,8 +118,8 @@ pub(crate) fn configuration(setup: &Setup<'_>) -> (Vec<String>, [String; 2]) {
                 format!("tap{side}")
             }
         };
-        let own = format!("pg{side}");
-        lines.push(format!("create packet-generator interface {own}"));
+        let own = setup.makes.own(side);
+        lines.push(format!("{} {own}", setup.makes.interface().0));
         lines.push(format!("set interface l2 xconnect {own} {name}"));
         lines.push(format!("set interface l2 xconnect {name} {own}"));
         for interface in [&own, &name] {
@@ -106,8 +132,8 @@ pub(crate) fn configuration(setup: &Setup<'_>) -> (Vec<String>, [String; 2]) {
 
 /// Commands that make the worker poll. Until then it sleeps: it shares its core with the control threads where there is no other
 /// one, and would take half of it from a device that is being configured.
-pub(crate) fn polling(interfaces: &[String; 2]) -> Vec<String> {
-    let own = (0..interfaces.len()).map(|side| format!("pg{side}"));
+pub(crate) fn polling(makes: Makes, interfaces: &[String; 2]) -> Vec<String> {
+    let own = (0..interfaces.len()).map(|side| makes.own(side));
     own.chain(interfaces.iter().cloned()).map(|name| format!("set interface rx-mode {name} polling")).collect()
 }
 

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use quiver_control::protocol::Response;
-use quiver_generator::{Counts, Error, Generator, Link, Sending, Setup, Streams, Watch, cores, daemon};
+use quiver_generator::{Counts, Error, Generator, Link, Makes, Sending, Setup, Streams, Watch, cores, daemon};
 use quiver_memif_client::{Client, InterfaceId, Packets, RxQueue, Settings, TxQueue};
 use quiver_stop::Stop;
 use tempfile::TempDir;
@@ -33,6 +33,7 @@ fn setup(folder: &Path, links: [Link; 2]) -> Setup<'static> {
         core,
         control: vec![],
         namespace: None,
+        makes: Makes::Packets,
         links,
         mtu: 1500,
         stop: Stop::default(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use quiver_device::{Measure, Usage};
 use quiver_energy::{Meter, Moment};
 use quiver_generator::daemon::built;
-use quiver_generator::{Generator, Link, NAME, Outcome, Sending, Setup, Streams, Watch};
+use quiver_generator::{Generator, Link, Makes, NAME, Outcome, Sending, Setup, Streams, Watch};
 use quiver_netns::Namespace;
 use quiver_result::{Amount, Counters, Figure, Time, Trial as Record};
 use quiver_search::{Load, Seconds, Trial, TrialResult};
@@ -93,6 +93,7 @@ impl<'run> Bed<'run> {
                 core: cores.generator,
                 control,
                 namespace,
+                makes: Makes::Packets,
                 links,
                 mtu: MTU,
                 stop: stop.clone(),

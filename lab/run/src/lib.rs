@@ -1,10 +1,11 @@
 //! The lab's runner: it starts a case's generator and device, drives the search, and writes the document.
 //!
-//! [`run`] does one case; [`groups`] and [`compare`] are for devices that take turns. This crate knows no packets: generator and
+//! [`run`] does one case, [`connections`] loads devices with TCP and UDP connections; [`groups`] and [`compare`] are for devices that take turns. This crate knows no packets: generator and
 //! device are processes.
 #![forbid(unsafe_code)]
 
 mod bed;
+pub mod connections;
 mod cores;
 mod devices;
 mod distance;

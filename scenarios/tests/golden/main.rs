@@ -13,8 +13,17 @@ use quiver_scenarios::{ROOMS, all, rooms};
 use quiver_testkit::{golden, trials};
 
 /// The rooms whose scenarios run in programs of theirs: beside tests on every instruction set, or with other rooms.
-const APART: [&str; 6] =
-    ["features/acl", "features/ip", "features/plugins", "features/urpf", "drivers/memif", "drivers/pg"];
+const APART: [&str; 9] = [
+    "features/acl",
+    "features/geneve",
+    "features/ip",
+    "features/plugins",
+    "features/urpf",
+    "features/vxlan",
+    "drivers/connections",
+    "drivers/memif",
+    "drivers/pg",
+];
 
 /// The scenarios of the other rooms.
 fn of_rooms() -> Vec<Trial> {

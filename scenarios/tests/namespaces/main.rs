@@ -1,5 +1,5 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`feed`], [`names`], [`peers`], [`readme`], [`transactions`] and
+//! that the tests themselves work; [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`transactions`] and
 //! [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
@@ -8,6 +8,7 @@
 
 mod application;
 mod connections;
+mod downloads;
 mod feed;
 mod file;
 mod memif;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
             .chain(workers::trials(world))
             .chain([narrow])
             .chain(trials::of("names", world, names::TRIALS))
+            .chain(trials::of("downloads", world, downloads::TRIALS))
             .chain(trials::of("feed", world, feed::TRIALS))
             .chain(trials::of("peers", world, peers::TRIALS))
             .chain(trials::of("readme", world, readme::TRIALS))

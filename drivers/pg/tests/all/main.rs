@@ -1,7 +1,6 @@
 //! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
 
 mod fuzz;
-mod line;
 mod offload;
 mod streams;
 mod timing;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::line::{self, Plan};
 use quiver_pg::PacketGenerator;
+use quiver_scenarios::line::{self, Plan};
 use quiver_testkit::crossing;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use serde_json::Value;

@@ -12,17 +12,18 @@ pub(super) fn concise(mut values: Map<String, Value>, fields: &[FieldInfo]) -> M
             // Not swap_remove: the order of the fields stays.
             values.shift_remove(field.name);
         } else if !field.fields.is_empty() {
-            concise_inside(value, &field.fields);
+            *value = concise_inside(std::mem::take(value), &field.fields);
         }
     }
     values
 }
 
 /// The same for the record, or for each record of the list, that `value` is.
-fn concise_inside(value: &mut Value, fields: &[FieldInfo]) {
+pub(super) fn concise_inside(value: Value, fields: &[FieldInfo]) -> Value {
     match value {
-        Value::Object(values) => *values = concise(std::mem::take(values), fields),
-        Value::Array(items) => items.iter_mut().for_each(|item| concise_inside(item, fields)),
-        _ => {}
+        value if fields.is_empty() => value,
+        Value::Object(values) => Value::Object(concise(values, fields)),
+        Value::Array(items) => Value::Array(items.into_iter().map(|item| concise_inside(item, fields)).collect()),
+        value => value,
     }
 }

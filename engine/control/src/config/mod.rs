@@ -30,7 +30,7 @@ use crate::control::Control;
 use crate::object::{self, AnyKind, AnyObject, ByKey, FieldInfo, ObjectError, ObjectRef, Step, Waiting};
 use crate::pace::{Pace, at_once};
 use defaults::concise;
-pub(crate) use difference::{describe, list_differences};
+pub(crate) use difference::{describe, differences, list_differences};
 pub use error::ConfigError;
 use reader::{Reader, Wanted};
 pub use scope::Scope;

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use super::{Instance, ObjectError, Step, Waiting};
+use super::{Instance, Moment, ObjectError, Step, Waiting};
 use crate::control::Control;
 use crate::pace::Pace;
 use crate::transaction::Author;
@@ -83,7 +83,9 @@ impl Control {
         let [before, after] =
             [&old, &new].map(|object| object.as_ref().map_or(0, |object| step.kind.memory(&**object)));
         self.objects().budget.change(step.kind.name(), before, after, || {
+            self.objects().around.call(self, Moment::Before);
             let applied = catch_unwind(AssertUnwindSafe(|| step.kind.apply(self, old, new)));
+            self.objects().around.call(self, Moment::After);
             applied.unwrap_or_else(|_| Err(ObjectError::inside()))
         })?;
         let mut names = self.objects().names.borrow_mut();

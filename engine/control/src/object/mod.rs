@@ -8,10 +8,11 @@
 //! - `any`: objects and kinds whose type is forgotten; `running`: the objects of a kind that run; `pending`: those that wait; `names`: which names exist;
 //!   `registry`: [`Objects`], all of these.
 //! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
-//!   checked whole, ordered, made one by one, and taken back when one fails; `rehearsal`: made on a stand-in first. `turns`: deletions of very many, in turns.
+//!   checked whole, ordered, made one by one, and taken back when one fails; `around`: what is done at each of them; `rehearsal`: made on a stand-in first. `turns`: deletions of very many, in turns.
 
 mod any;
 mod apply;
+mod around;
 mod budget;
 mod by_key;
 mod change;
@@ -41,6 +42,7 @@ type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState
 pub(crate) type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
 
 pub(crate) use any::{AnyKind, AnyObject};
+pub use around::Moment;
 pub use budget::BudgetUse;
 pub(crate) use by_key::ByKey;
 pub use error::ObjectError;

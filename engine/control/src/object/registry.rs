@@ -7,6 +7,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::any::{AnyKind, AnyObject};
+use super::around::{Around, Moment};
 use super::budget::{self, Budget, BudgetUse};
 use super::field::{FieldInfo, HIDDEN, Problems};
 use super::names::Names;
@@ -215,6 +216,7 @@ pub struct Objects {
     pub(crate) pending: Pending,
     fault: RefCell<Option<Fault>>,
     end_checks: RefCell<Vec<EndCheck>>,
+    pub(super) around: Around,
     pub(super) budget: Budget,
     reach: Cell<Reach>,
     make_stand_in: RefCell<Option<MakeStandIn>>,
@@ -249,6 +251,11 @@ impl Control {
 }
 
 impl Objects {
+    /// Calls `around` before and after each step of a change: the parts that its room asks for can then be done as one. A step may
+    /// lie within another one.
+    pub fn around_steps(&self, around: impl Fn(&Control, Moment) + 'static) {
+        self.around.add(around);
+    }
     /// The memory budget of objects, and its use by kind.
     pub fn budget_use(&self) -> BudgetUse {
         self.budget.usage()

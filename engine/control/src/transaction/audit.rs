@@ -8,10 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Author, version};
-use crate::config::describe;
+use crate::config::differences;
 use crate::control::Control;
 use crate::object::Step;
-use crate::pace::{Pace, at_once};
 
 /// Objects that an entry describes at most; it counts the others. The history has all of them.
 const DESCRIBED_MAX: usize = 1000;
@@ -75,10 +74,8 @@ impl Control {
             return;
         }
         let described = &steps[..steps.len().min(DESCRIBED_MAX)];
-        let Value::Array(changes) = at_once(async { describe(described, &mut Pace::at_once()).await }).json else {
-            return;
-        };
-        self.audit(Told { what: "command", ..Told::default() }, &changes, steps.len() - described.len());
+        let told = Told { what: "command", ..Told::default() };
+        self.audit(told, &differences(described), steps.len() - described.len());
     }
 
     /// Notes a change of the configuration as a whole; `changes` is the output of `describe`.

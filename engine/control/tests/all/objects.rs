@@ -1,9 +1,10 @@
 //! Objects change one by one, in order, checked and undone.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::ports::{self, Log, Port, PortName, Switch, SwitchId, applied, apply_file, control, port, switch};
+use quiver_control::object::Moment;
 use quiver_control::{Control, Object};
 use quiver_testkit::executor::Executor;
 
@@ -343,4 +344,26 @@ fn what_changes_lead_to_is_checked_when_all_are_made() {
     assert_eq!(refused(control.put(Port { mtu: 3500, ..port("p1") })), "4300 are too many");
     assert_eq!(applied(&control), ["~ ports p1", "~ ports p1"], "it was undone");
     control.put(Port { mtu: 900, ..port("p2") }).expect("what was refused is over");
+}
+
+#[test]
+fn what_is_called_around_steps_is_called_before_and_after_each_whatever_becomes_of_it() {
+    let (_, control) = control();
+    let moments = Rc::new(RefCell::new(vec![]));
+    let told = moments.clone();
+    control.objects().around_steps(move |control, moment| {
+        told.borrow_mut().push((moment, control.objects().all::<Port>().len()));
+    });
+    control.put(port("p1")).expect("it is new");
+    assert_eq!(moments.take(), [(Moment::Before, 0), (Moment::After, 1)]);
+    control.put(port("p1")).expect("nothing changes");
+    assert_eq!(moments.take(), [], "there was no step");
+    control.delete::<Port>(&port("p1").key()).expect("it is there");
+    assert_eq!(moments.take(), [(Moment::Before, 1), (Moment::After, 0)]);
+    // A step that its room refuses, or in which it panics, has its end, too.
+    for panics in [false, true] {
+        *control.room_mut::<Log>() = Log { fail_at: Some(0), panics, ..Log::default() };
+        control.put(port("p2")).expect_err("it is planted");
+        assert_eq!(moments.take(), [(Moment::Before, 0), (Moment::After, 0)], "{panics}");
+    }
 }

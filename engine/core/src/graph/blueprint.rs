@@ -104,7 +104,7 @@ pub struct FeatureArcSpec {
 }
 
 /// A feature: the number of its arc, and its node.
-pub(crate) type Feature = (usize, &'static str);
+pub(crate) type Feature = (usize, NodeId);
 
 /// The registered nodes, arcs and features, and which features are enabled where.
 pub struct Blueprint {
@@ -113,10 +113,12 @@ pub struct Blueprint {
     pub(super) arcs: Vec<FeatureArcSpec>,
     /// Features by arc, in the order found by [`Blueprint::check`].
     pub(super) features: Vec<Vec<FeatureSpec>>,
+    /// The nodes of these features.
+    pub(super) places: Vec<Vec<NodeId>>,
     /// Features whose arcs are not registered yet.
     pub(super) early: Vec<FeatureSpec>,
     /// (arc, feature's node, interface).
-    pub(super) enabled: BTreeSet<(usize, &'static str, u32)>,
+    pub(super) enabled: BTreeSet<(usize, NodeId, u32)>,
     /// The same by interface.
     pub(super) enabled_at: BTreeSet<(u32, Feature)>,
     /// Which packets of demultiplexers go where.
@@ -143,6 +145,7 @@ impl Blueprint {
             ids: HashMap::new(),
             arcs: vec![],
             features: vec![],
+            places: vec![],
             early: vec![],
             enabled: Default::default(),
             enabled_at: Default::default(),
@@ -196,6 +199,7 @@ impl Blueprint {
         }
         self.arcs.push(spec);
         self.features.push(vec![]);
+        self.places.push(vec![]);
         self.wiring = None;
         let (its, others) = std::mem::take(&mut self.early).into_iter().partition(|early| early.arc == spec.name);
         self.early = others;
@@ -218,7 +222,10 @@ impl Blueprint {
         self.features[at].push(spec);
         self.wiring = None;
         match order(&self.features[at]) {
-            Ok(ordered) => self.features[at] = ordered,
+            Ok(ordered) => {
+                self.places[at] = ordered.iter().map(|feature| self.ids[feature.node]).collect();
+                self.features[at] = ordered;
+            }
             Err(cycle) => {
                 self.features[at].pop();
                 return Err(cycle);
@@ -277,8 +284,8 @@ impl Blueprint {
     /// Feature arcs with their features in order, and the interfaces on which each is enabled.
     pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, Vec<u32>)>)> {
         self.arcs.iter().zip(&self.features).enumerate().map(|(at, (arc, features))| {
-            let on = |feature: &FeatureSpec| self.enabled_on(at, feature.node).collect();
-            (arc, features.iter().map(|feature| (feature, on(feature))).collect())
+            let on = |node: &NodeId| self.enabled_on(at, *node).collect();
+            (arc, features.iter().zip(&self.places[at]).map(|(feature, node)| (feature, on(node))).collect())
         })
     }
     /// Lets an arc lead to another node from now on, or (None) where it was declared to lead.

@@ -14,7 +14,8 @@ impl Blueprint {
         add: impl FnOnce(&mut Blueprint) -> Result<T, GraphError>,
     ) -> Result<T, GraphError> {
         let (nodes, arcs) = (self.nodes.len(), self.arcs.len());
-        let (features, stand_ins, bypassed) = (self.features.clone(), self.stand_ins.clone(), self.bypassed.clone());
+        let (features, places) = (self.features.clone(), self.places.clone());
+        let (stand_ins, bypassed) = (self.stand_ins.clone(), self.bypassed.clone());
         let added = add(self).and_then(|added| self.check().map(|()| added));
         if added.is_err() {
             for gone in self.nodes.drain(nodes..) {
@@ -23,7 +24,8 @@ impl Blueprint {
             self.counters.iter_mut().for_each(|worker| worker.truncate(nodes));
             self.arcs.truncate(arcs);
             self.early.clear();
-            (self.features, self.stand_ins, self.bypassed) = (features, stand_ins, bypassed);
+            (self.features, self.places) = (features, places);
+            (self.stand_ins, self.bypassed) = (stand_ins, bypassed);
             self.wiring = None;
         }
         added

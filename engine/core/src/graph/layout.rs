@@ -18,8 +18,8 @@ impl Blueprint {
         }
         let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
         let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
-        let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
-        Ok(self.set_enabled((at, feature.node, interface), on))
+        let place = self.features[at].iter().position(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
+        Ok(self.set_enabled((at, self.places[at][place], interface), on))
     }
     /// Disables all features of an interface. True if there were any.
     pub fn disable_all(&mut self, interface: u32) -> bool {
@@ -28,45 +28,55 @@ impl Blueprint {
     }
     /// The features that are enabled on an interface.
     pub(crate) fn features_of(&self, interface: u32) -> impl Iterator<Item = Feature> {
-        let from = self.enabled_at.range((interface, (0, ""))..);
+        let from = self.enabled_at.range((interface, (0, NodeId(0)))..);
         from.take_while(move |(at, _)| *at == interface).map(|(_, feature)| *feature)
     }
-    fn set_enabled(&mut self, key: (usize, &'static str, u32), on: bool) -> bool {
+    fn set_enabled(&mut self, key: (usize, NodeId, u32), on: bool) -> bool {
+        if self.enabled.contains(&key) == on {
+            return false;
+        }
         let (at, node, interface) = key;
         let before = self.is_enabled(at, node);
-        let changed = if on { self.enabled.insert(key) } else { self.enabled.remove(&key) };
         match on {
-            true => self.enabled_at.insert((interface, (at, node))),
-            false => self.enabled_at.remove(&(interface, (at, node))),
+            true => self.enabled.insert(key) && self.enabled_at.insert((interface, (at, node))),
+            false => self.enabled.remove(&key) && self.enabled_at.remove(&(interface, (at, node))),
         };
-        if changed && let Some(mut wiring) = self.wiring.take() {
+        if let Some(mut wiring) = self.wiring.take() {
             self.place(&mut wiring, at, interface);
             let same_shape = before == self.is_enabled(at, node);
             let shape = if same_shape { Ok(wiring.shape.clone()) } else { self.shape(&wiring).map(Arc::new) };
             self.wiring = shape.ok().map(|shape| Wiring { shape, ..wiring });
         }
-        changed
+        true
     }
     /// Whether a feature is enabled anywhere, and paths do not close over it.
-    fn is_enabled(&self, at: usize, node: &'static str) -> bool {
+    fn is_enabled(&self, at: usize, node: NodeId) -> bool {
         self.enabled_on(at, node).next().is_some()
     }
     /// The interfaces on which a feature is enabled.
-    pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u32> {
+    pub(super) fn enabled_on(&self, at: usize, node: NodeId) -> impl Iterator<Item = u32> {
         let is_open = self.is_open(node);
         let on = self.enabled.range((at, node, 0)..=(at, node, u32::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| is_open)
     }
     /// Whether paths do not close over a feature's node.
-    fn is_open(&self, node: &'static str) -> bool {
-        !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id))
+    fn is_open(&self, node: NodeId) -> bool {
+        !self.bypassed.contains_key(&node)
     }
 
     /// Where every arc leads now.
     pub fn wiring(&mut self) -> Result<Wiring, GraphError> {
-        if let Some(wiring) = &self.wiring {
-            return Ok(wiring.clone());
+        match &self.wiring {
+            Some(wiring) => Ok(wiring.clone()),
+            None => self.compute_wiring().cloned(),
         }
+    }
+    /// The same, if it was computed since the last change.
+    pub(crate) fn current_wiring(&self) -> Option<&Wiring> {
+        self.wiring.as_ref()
+    }
+    /// Computes where every arc leads now.
+    pub(crate) fn compute_wiring(&mut self) -> Result<&Wiring, GraphError> {
         let mut wiring = Wiring::default();
         for (at, arc) in self.arcs.iter().enumerate() {
             let next = vec![Paged::default(); self.features[at].len() + 1];
@@ -78,7 +88,7 @@ impl Blueprint {
             self.place(&mut wiring, at, interface);
         }
         wiring.shape = Arc::new(self.shape(&wiring)?);
-        Ok(self.wiring.insert(wiring).clone())
+        Ok(self.wiring.insert(wiring))
     }
     /// Targets and order of all nodes.
     fn shape(&self, wiring: &Wiring) -> Result<Shape, GraphError> {
@@ -126,24 +136,24 @@ impl Blueprint {
     /// The features that may come behind `position` on an arc and those behind it: enabled on some interface at least.
     fn ahead(&self, at: usize, position: usize) -> impl Iterator<Item = Feature> {
         let arcs = std::iter::successors(Some((at, position)), |(at, _)| Some((self.beyond(*at)?, 0)));
-        let features = arcs.flat_map(|(at, from)| self.features[at].iter().skip(from).map(move |f| (at, f.node)));
-        features.filter(|(at, node)| self.is_enabled(*at, node))
+        let features = arcs.flat_map(|(at, from)| self.places[at].iter().skip(from).map(move |node| (at, *node)));
+        features.filter(|(at, node)| self.is_enabled(*at, *node))
     }
     /// The node that is at a feature's place.
-    fn in_place(&self, node: &'static str) -> NodeId {
-        self.standing_for(None, self.ids[node])
+    fn in_place(&self, node: NodeId) -> NodeId {
+        self.standing_for(None, node)
     }
     /// Notes where packets of an interface go behind each position of an arc, and of arcs that end at it.
     fn place(&self, wiring: &mut Wiring, at: usize, interface: u32) {
-        let on: Vec<Feature> = self.features_of(interface).filter(|(_, node)| self.is_open(node)).collect();
+        let on: Vec<Feature> = self.features_of(interface).filter(|(_, node)| self.is_open(*node)).collect();
         let mut arcs = vec![at];
         while let Some(at) = arcs.pop() {
             // From the last position to the first: behind a feature that is off packets go where they go behind the next one.
             let beyond = self.beyond(at).map(|beyond| &wiring.features[beyond].next[0]);
             let mut next = beyond.and_then(|row| row.get(interface as usize)).copied().unwrap_or_default();
             for position in (0..=self.features[at].len()).rev() {
-                let feature = self.features[at].get(position).filter(|feature| on.contains(&(at, feature.node)));
-                next = feature.map_or(next, |feature| self.in_place(feature.node));
+                let feature = self.places[at].get(position).filter(|node| on.contains(&(at, **node)));
+                next = feature.map_or(next, |node| self.in_place(*node));
                 let row = wiring.features[at].next[position].get(interface as usize);
                 if row.copied().unwrap_or_default() != next {
                     // Copies of the wiring share the tables of all other arcs.

@@ -118,6 +118,35 @@ fn features_run_in_their_order_where_they_are_enabled() {
     assert_eq!((refused, net.out.take().len()), (1, 0));
 }
 
+#[test]
+fn changes_that_wait_for_each_other_are_one_letter_that_no_other_overtakes() {
+    let mut net = net();
+    assert_eq!(net.run(), ["0s", "1s"]);
+    net.dataplane.collect_changes();
+    net.dataplane.enable("middle", "c", 0, true).expect("known");
+    net.dataplane.enable("middle", "a", 0, true).expect("known");
+    assert_eq!(net.run(), ["0s", "1s"], "they wait");
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 1, "one letter has both");
+    assert_eq!(net.run(), ["0sac", "1s"]);
+    net.dataplane.collect_changes();
+    net.dataplane.enable("middle", "b", 1, true).expect("known");
+    net.dataplane.enable("middle", "b", 1, true).expect("known");
+    net.dataplane.post(0, |_| {});
+    assert_eq!(net.worker.turn(0), 2, "a letter goes behind the changes before it");
+    assert_eq!(net.run(), ["0sac", "1sb"]);
+    net.dataplane.enable("middle", "a", 0, false).expect("known");
+    let _asked = net.dataplane.ask(0, |_| ());
+    assert_eq!(net.worker.turn(0), 2, "and so does a question");
+    net.dataplane.enable("middle", "b", 1, false).expect("known");
+    net.dataplane.set_up(0, true);
+    assert_eq!(net.worker.turn(0), 2, "and what all workers are told");
+    net.dataplane.post_changes();
+    assert_eq!((net.worker.turn(0), net.run()), (0, vec!["0sc".to_owned(), "1s".to_owned()]), "nothing is left");
+    net.dataplane.enable("middle", "b", 1, true).expect("known");
+    assert_eq!(net.worker.turn(0), 1, "a change that waits for no other");
+}
+
 arcs! {
     /// Leaves by the second of two arcs in line.
     enum Last {

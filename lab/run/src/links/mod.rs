@@ -55,6 +55,11 @@ pub(crate) trait Links {
     }
 }
 
+/// Shared memory without a device; `folder` is for its files.
+pub(crate) fn looped<'run>(folder: &Path) -> Result<Box<dyn Links + 'run>, Error> {
+    Ok(Box::new(memif::Memif::new(folder)?))
+}
+
 /// The links of a case; `folder` is for their files.
 pub(crate) fn links<'run>(case: &Case, place: &'run Place, folder: &Path) -> Result<Box<dyn Links + 'run>, Error> {
     match (place.hosts(), case.ports) {

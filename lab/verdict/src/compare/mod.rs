@@ -103,7 +103,7 @@ pub fn paired(pairs: &[(f64, f64)], confidence: Confidence) -> Result<Ratio, Inc
     let ratios = pairs.iter().copied().enumerate().map(logarithm).collect::<Result<Vec<f64>, _>>()?;
     let averages =
         ratios.iter().enumerate().flat_map(|(at, one)| ratios[at..].iter().map(move |two| (one + two) / 2.0));
-    of_candidates(averages.collect(), Chance::signed_ranks(ratios.len()), confidence)
+    of_candidates(averages.collect(), ends_paired(ratios.len(), confidence), confidence)
 }
 
 /// The ratio of measurements that have nothing to do with each other.
@@ -113,7 +113,19 @@ pub fn unpaired(parent: &[f64], current: &[f64], confidence: Confidence) -> Resu
     };
     let (parent, current) = (logarithms(parent)?, logarithms(current)?);
     let ratios = parent.iter().flat_map(|one| current.iter().map(move |other| other - one));
-    of_candidates(ratios.collect(), Chance::pairs_in_order(parent.len(), current.len()), confidence)
+    of_candidates(ratios.collect(), ends_unpaired(parent.len(), current.len(), confidence), confidence)
+}
+
+/// How many of the sorted averages of two of `pairs` ratios lie before the lower end of the interval of [`paired`], and
+/// behind its upper end. None where there are too few pairs for an end.
+pub fn ends_paired(pairs: usize, confidence: Confidence) -> Option<usize> {
+    Chance::signed_ranks(pairs).passed_over(confidence.tail())
+}
+
+/// How many of the sorted ratios between so many measurements of both sides lie before the lower end of the interval of
+/// [`unpaired`], and behind its upper end. None where there are too few for an end.
+pub fn ends_unpaired(parent: usize, current: usize, confidence: Confidence) -> Option<usize> {
+    Chance::pairs_in_order(parent, current).passed_over(confidence.tail())
 }
 
 /// How many pairs a finite interval of this confidence needs.
@@ -126,15 +138,15 @@ fn log(index: usize, value: f64) -> Result<f64, Incomparable> {
     if value.is_finite() && value > 0.0 { Ok(value.ln()) } else { Err(Incomparable::NotPositive { index, value }) }
 }
 
-/// The middle of the candidates, and those as far from both ends as `chance` has to be passed over.
-fn of_candidates(mut candidates: Vec<f64>, chance: Chance, confidence: Confidence) -> Result<Ratio, Incomparable> {
+/// The middle of the candidates, and those that so many lie before and behind.
+fn of_candidates(mut candidates: Vec<f64>, ends: Option<usize>, confidence: Confidence) -> Result<Ratio, Incomparable> {
     if candidates.is_empty() {
         return Err(Incomparable::Empty);
     }
     candidates.sort_by(f64::total_cmp);
     let last = candidates.len() - 1;
     let estimate = ((candidates[last / 2] + candidates[last.div_ceil(2)]) / 2.0).exp();
-    let (low, high) = match chance.passed_over(confidence.tail()) {
+    let (low, high) = match ends {
         Some(ends) => (candidates[ends].exp(), candidates[last - ends].exp()),
         None => (0.0, f64::INFINITY),
     };

@@ -34,7 +34,7 @@ fn documents(folder: &Path) -> Vec<Document> {
 }
 
 /// Two cores, where there are two: one for the generator, and one for the device. One test has them at a time.
-fn cores() -> Option<MutexGuard<'static, ()>> {
+pub fn cores() -> Option<MutexGuard<'static, ()>> {
     static CORES: Mutex<()> = Mutex::new(());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
