@@ -28,7 +28,7 @@ pub fn build(job: &Job, programs: &Programs) -> Result<Vec<PathBuf>, PackagingEr
     answer(&mut build, "dpkg-dev and debhelper")?;
 
     let mut made = vec![];
-    for (name, _) in PACKAGES.into_iter().filter(|(name, _)| programs.has_lab || *name != LAB) {
+    for (name, _) in wanted(programs) {
         let begin = format!("{name}_{}_", job.version);
         let files = fs::read_dir(&above).about(&above)?.filter_map(Result::ok).map(|entry| entry.path());
         let is_it = |file: &PathBuf| {
@@ -81,12 +81,18 @@ fn fill(job: &Job, programs: &Programs, stage: &Path) -> Result<(), PackagingErr
         without(&debian, LAB)?;
     }
     let crates = Crates::of(&job.root, &programs.zig, &programs.folder)?;
-    for (name, members) in PACKAGES {
+    for (name, members) in wanted(programs) {
         let folder = stage.join("licenses").join(name);
         tool::make_folder(&folder)?;
         tool::write(&folder.join("third-party-licenses.txt"), crates.page(members)?)?;
     }
     Ok(())
+}
+
+/// The packages that are built, with their members of the workspace.
+fn wanted(programs: &Programs) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let has_lab = programs.has_lab;
+    PACKAGES.into_iter().filter(move |(name, _)| has_lab || *name != LAB)
 }
 
 /// Takes a package out of what debhelper builds.
