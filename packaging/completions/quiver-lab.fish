@@ -61,7 +61,7 @@ complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l de
 quiver\t'Quiver as an IP router'
 linux\t'The kernel as an IP router'
 vpp\t'VPP as an IP router'"
-complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l driver -d 'How device and generator are joined' -r -f -a "memif\t'Shared memory'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l driver -d 'Link between device and generator' -r -f -a "memif\t'Shared memory'
 veth\t'Virtual Ethernet between namespaces'
 tap\t'TAP interfaces'"
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l time -d 'Seconds in which connections are opened' -r

@@ -29,7 +29,7 @@ pub struct Connections {
     /// Kind of the router in their path, or none
     #[arg(long, value_enum, default_value_t = Kind::None)]
     device: Kind,
-    /// How device and generator are joined
+    /// Link between device and generator
     #[arg(long, value_enum, default_value_t = Join::Memif)]
     driver: Join,
     /// Without a device: both ends on one core, instead of a core for each
@@ -68,7 +68,7 @@ enum Kind {
     Vpp,
 }
 
-/// How device and generator are joined.
+/// Link between device and generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Join {
     /// Shared memory

@@ -39,7 +39,7 @@ pub fn run(asked: &Serve) -> Result<(), LabError> {
         loop {
             thread::sleep(every);
             let now = state(&source.results);
-            // Of what is in an object store, only reading it all tells whether it is new.
+            // An object store has no time of its last change: only reading all of it shows whether a result is new.
             if now.is_some() && now == known {
                 continue;
             }
@@ -78,7 +78,7 @@ fn page(shown: &Shown, path: &str) -> Option<Page> {
     fs::read(folder.path().join("site").join(name)).ok().map(|content| (kind, content))
 }
 
-/// How many files a folder has below it, and when it was changed last; of a file, when that was. None of an object store.
+/// Number of files below a folder, and time of the last change; of a file, that time alone. None for an object store.
 fn state(results: &str) -> Option<(usize, Option<SystemTime>)> {
     if results.contains("://") {
         return None;

@@ -25,7 +25,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// Connections at a time; further ones wait.
 const CLIENTS_MAX: usize = 64;
-/// How long a handshake, or a request's head, may take, and an idle connection stays.
+/// Time limit of a handshake, of a request's head, and of an idle connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Shorter tokens can be guessed.
 const TOKEN_MIN: usize = 16;

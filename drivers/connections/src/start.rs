@@ -27,7 +27,7 @@ pub(crate) fn register(control: &Control) {
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         control.commands().add(Command::new(grammar, help, run));
     };
-    add("connections stop <interface>", "Open no more connections; those that are open go on.", stop);
+    add("connections stop <interface>", "Stop opening connections; open ones continue.", stop);
     add("connections end <interface>", "Forget a run and all its connections.", end);
 }
 

@@ -28,7 +28,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// None.
+    /// Counts of no times yet.
     #[expect(clippy::new_without_default, reason = "it takes memory")]
     pub fn new() -> Counts {
         let buckets = (0..=bucket(LONGEST)).map(|_| AtomicU64::new(0)).collect();

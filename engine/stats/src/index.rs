@@ -1,4 +1,4 @@
-//! Which entry has which name.
+//! Finds entries by their names.
 //!
 //! The names themselves are the directory's. PERF: with a hundred thousand interfaces there are two million entries; a map of names
 //! would have each in another place of memory, and look for it there whenever it grows.

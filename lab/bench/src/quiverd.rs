@@ -9,7 +9,7 @@ use quiver_control::protocol::Response;
 use quiver_stop::Stop;
 use tempfile::TempDir;
 
-/// How long quiverd may take to answer.
+/// Time limit for an answer of quiverd.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 /// The name of the worker's thread.
 const WORKER: &str = "quiver-0";

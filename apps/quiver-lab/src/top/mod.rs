@@ -19,7 +19,7 @@ use crate::LabError;
 use crate::server::{self, Listen};
 use segment::Segment;
 
-/// How long quiverd may take to answer a command.
+/// Time limit for quiverd's answer to a command.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Show the graph of a running quiverd in a browser, with rates on its arcs

@@ -74,7 +74,7 @@ impl Segment {
         Err(last)
     }
 
-    /// How often the directory was changed, and whether it is being changed.
+    /// Number of changes of the directory, and whether a change is in progress.
     fn state(&self) -> io::Result<(u64, bool)> {
         let header = self.words(0, HEADER)?;
         Ok((header[2], header[3] != 0))
