@@ -106,14 +106,14 @@ fn packages(root: &Path, arguments: &[String]) -> ExitCode {
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut with_file = arguments.to_vec();
-    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "workers"] {
+    for what in ["graph", "load", "control", "memif", "api", "generator", "connections", "tables", "stall", "workers"] {
         if given(what) && !given("--csv") {
             with_file.extend(["--csv".into(), format!("bench/{what}.csv")]);
         }
     }
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(&with_file);
-    if given("load") || given("api") || given("generator") {
+    if ["load", "api", "generator", "connections"].into_iter().any(given) {
         // They measure the program itself.
         let mut daemon = cargo(root);
         daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);

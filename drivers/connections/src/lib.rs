@@ -3,11 +3,13 @@
 //! - [`load`]: what a generator is to do, read by `words`: [`profile`], the packets of a connection, and [`plan`], its addresses.
 //! - `run`: all connections, each a [`record`] of 64 bytes; `list`: those that wait or have something to send; `tuples` finds them
 //!   where a device translates addresses; `pace`: when they are due; `count`: what they have counted.
-//! - `receive`: what a packet does to its connection, as `segment` reads it; `send`: which packet it sends next, as `template` writes it.
+//! - `receive`: what a packet does to its connection, as `segment` reads it; `send`: which packet it sends next, as `template` writes it, `bare` without payload.
+//! - `replay`: connections that are flows of a capture.
 //! - `queue`: the two queues of an interface; `input`: the node behind the one that sends.
 //! - [`config`]: interfaces as objects; `start` and `show`: commands; `room`: control's state.
 #![forbid(unsafe_code)]
 
+mod bare;
 pub mod config;
 mod count;
 mod input;
@@ -19,6 +21,7 @@ pub mod profile;
 mod queue;
 mod receive;
 pub mod record;
+mod replay;
 mod room;
 mod run;
 mod segment;

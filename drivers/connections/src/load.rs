@@ -65,14 +65,16 @@ pub struct Load {
     pub flood: bool,
     /// Whether checksums of received packets are verified.
     pub verify: bool,
+    /// The capture whose flows connections are, in place of the profile's packets.
+    pub replay: Option<String>,
     /// Whether a CRC-32 of received payload is kept, of HTTP without the header.
     pub digest: bool,
 }
 
 /// All words.
 const WORDS: &str = "profile, side, transport, rounds, request, response, segment, close, get, clients, servers, hosts, ports, \
-    client-port, server-port, mac, gateway, order, seed, rate, ramp, connections, at-once, timeout, retries, any-client, stay, flood, verify \
-    or digest";
+    client-port, server-port, mac, gateway, order, seed, rate, ramp, connections, at-once, timeout, retries, any-client, stay, flood, verify, \
+    digest or replay";
 
 /// Connections a second at most: more than any machine opens.
 const RATE_MAX: f64 = 1e9;
@@ -113,6 +115,7 @@ impl Load {
             flood: false,
             verify: true,
             digest: false,
+            replay: None,
         };
         let mut words = Words::new(text);
         while let Some(word) = words.next() {
@@ -164,6 +167,7 @@ impl Load {
             "flood" => self.flood = words.is()?,
             "verify" => self.verify = words.is()?,
             "digest" => self.digest = words.is()?,
+            "replay" => self.replay = Some(words.text()?.to_owned()),
             _ => return Err(LoadError::Unknown { word: word.into(), known: WORDS.into() }),
         }
         Ok(())
@@ -199,6 +203,11 @@ impl Load {
         }
         if u32::from(first_port) + ports > 65_536 {
             return wrong(format!("client-port {first_port}: {ports} ports do not fit from there on; begin lower"));
+        }
+        let foreign =
+            [("stay", self.stay), ("flood", self.flood), ("digest", self.digest), ("get", self.profile.get.is_some())];
+        if let Some((word, _)) = foreign.into_iter().find(|(_, is_set)| *is_set && self.replay.is_some()) {
+            return wrong(format!("replay: leave out {word}: packets are those of the capture"));
         }
         let Profile { transport, rounds, request, response, segment, .. } = self.profile;
         // Sequence numbers of a connection must not come again.

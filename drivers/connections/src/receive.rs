@@ -6,7 +6,7 @@ use crate::load::Side;
 use crate::profile::Close;
 use crate::record::{ACK, ACK_ALONE, AGAIN, ANSWERED, FIN_SENT, FREE, OPEN, OPENING, PEER_FIN, Record};
 use crate::run::Run;
-use crate::segment::{Numbers, Segment, Unread, read};
+use crate::segment::{Numbers, Segment, Unread, read, read_bare};
 
 /// A blank line ends the header of HTTP (RFC 9112, section 2.1).
 const BLANK: &[u8; 4] = b"\r\n\r\n";
@@ -21,16 +21,17 @@ impl Run {
     /// Takes a frame in. `now` is in nanoseconds of the fine clock, `engine` of the engine's.
     pub(crate) fn receive(&self, frame: &[u8], now: u64, engine: u64) {
         let counts = &self.counts;
-        let segment = match read(frame, self.load.verify) {
-            Ok(segment) if segment.tcp.is_some() == self.is_tcp() => segment,
+        let segment = match read_bare(frame, self.load.verify).map_or_else(|| read(frame, self.load.verify), Ok) {
+            Ok(segment) if segment.tcp.is_some() == self.has_tcp_headers() => segment,
             Ok(_) | Err(Unread::Other) => return counts.foreign.add(1),
             Err(Unread::Checksum) => return counts.bad_checksums.add(1),
         };
-        let opens = segment.tcp.is_none_or(|tcp| tcp.flags.contains(TcpFlags::SYN));
+        let opens = segment.tcp.is_none_or(|tcp| tcp.flags.contains(TcpFlags::SYN)) || self.replay.is_some();
         let Some(id) = self.find(&segment.tuple, opens, now) else { return counts.unexpected.add(1) };
         let Some(record) = self.record(id) else { return };
         counts.packets_received.add(1);
         match segment.tcp {
+            _ if self.replay.is_some() => self.receive_of_flow(id, record, &segment, (now, engine)),
             Some(numbers) => self.receive_tcp(id, record, &segment, numbers, (now, engine)),
             None => self.receive_udp(id, record, &segment, (now, engine)),
         }
@@ -216,7 +217,7 @@ impl Run {
 
     /// The first byte of payload has come.
     #[inline(always)]
-    fn note_answer(&self, record: &Record, now: u64) {
+    pub(crate) fn note_answer(&self, record: &Record, now: u64) {
         if !record.has(ANSWERED) {
             record.set(ANSWERED);
             self.times.first_byte.record(record.age(now));
@@ -225,11 +226,11 @@ impl Run {
 
     /// Something has come: there may be something to send, or it was the end.
     #[inline(always)]
-    fn progress(&self, id: u32, record: &Record, now: u64) {
+    pub(crate) fn progress(&self, id: u32, record: &Record, now: u64) {
         if self.has_to_send(id, record) {
             self.to_send.push(&self.records, id);
         } else {
-            self.end_if_over(record, now);
+            self.end_if_over(id, record, now);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::pace::Pace;
 use crate::plan::{Places, Shuffle, Tuple};
 use crate::profile::Transport;
 use crate::record::{ACK, ACK_ALONE, AGAIN, FIN_SENT, FREE, OPEN, OPENING, PEER_FIN, QUEUED, Record, TIMED};
+use crate::replay::Replay;
 use crate::template::Template;
 use crate::tuples::{Key, Tuples};
 
@@ -40,6 +41,8 @@ pub struct Run {
     pub(crate) places: Places,
     pub(crate) tuples: Option<Tuples>,
     pub(crate) template: Template,
+    /// Flows of a capture that its connections are.
+    pub(crate) replay: Option<Replay>,
     pub(crate) to_send: ToSend,
     pub(crate) waiting: Waiting,
     sweep: Sweep,
@@ -56,8 +59,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run over these records, which are as many as the plan has connections and new.
-    pub fn new(load: Load, records: Box<[Record]>) -> Run {
+    /// A run over these records, which are as many as the plan has connections and new. Connections are flows of a capture if there
+    /// is one.
+    pub fn new(load: Load, records: Box<[Record]>, replay: Option<Replay>) -> Run {
         let places = Places::new(&load.plan);
         let count = places.count();
         let is_client = load.side == Side::Client;
@@ -70,6 +74,7 @@ impl Run {
             counts: Counts::default(),
             times: Times::new(),
             places,
+            replay,
             to_send: ToSend::default(),
             waiting: Waiting::default(),
             sweep: Sweep::default(),
@@ -107,8 +112,13 @@ impl Run {
         self.load.side == Side::Client
     }
     #[inline(always)]
-    pub(crate) fn is_tcp(&self) -> bool {
+    pub(crate) fn has_tcp_headers(&self) -> bool {
         self.load.profile.transport == Transport::Tcp
+    }
+    /// Whether connections are of TCP and not flows of a capture, whatever their packets are.
+    #[inline(always)]
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.has_tcp_headers() && self.replay.is_none()
     }
     #[inline(always)]
     pub(crate) fn record(&self, id: u32) -> Option<&Record> {
@@ -229,13 +239,16 @@ impl Run {
     }
     /// Ends a connection if both ends have closed and nothing more is to be sent.
     #[inline(always)]
-    pub(crate) fn end_if_over(&self, record: &Record, now: u64) {
+    pub(crate) fn end_if_over(&self, id: u32, record: &Record, now: u64) {
         if record.state() != OPEN || record.flags() & (ACK_ALONE | ACK) != 0 {
             return;
         }
         let profile = &self.load.profile;
         let is_over = match self.is_tcp() {
             true => record.has(FIN_SENT | PEER_FIN) && record.unacknowledged() == record.next(),
+            false if self.replay.is_some() => {
+                self.replay.as_ref().is_some_and(|replay| self.is_flow_over(replay, id, record))
+            }
             false => {
                 let sent = record.next().wrapping_sub(1);
                 let all = if self.is_client() { profile.request } else { profile.response };

@@ -32,6 +32,9 @@ impl Run {
         if record.state() != OPEN || record.has(FIN_SENT) {
             return 0;
         }
+        if let Some(replay) = &self.replay {
+            return self.is_flow_due(replay, id, record).into();
+        }
         let sent = self.sent(id, record);
         let left = self.written(record).saturating_sub(sent);
         if !self.is_tcp() {
@@ -117,7 +120,7 @@ impl Run {
             }
             self.wait(id, record, engine);
         }
-        self.end_if_over(record, now);
+        self.end_if_over(id, record, now);
     }
 
     /// Adds packets to the frame: answers first, then connections that are due. False if there was no buffer for one.
@@ -186,6 +189,9 @@ impl Run {
     /// Sends what connections have to send, as far as there is room.
     #[inline(always)]
     fn send_waiting(&self, cx: &mut RxContext, frame: &mut Frame, times: (u64, u64)) -> bool {
+        if let Some(replay) = &self.replay {
+            return self.send_flows(replay, cx, frame, times);
+        }
         while frame.len() < cx.most
             && frame.room() > 0
             && let Some(id) = self.to_send.first()
@@ -220,14 +226,23 @@ impl Run {
     /// Adds a packet to the frame.
     #[inline(always)]
     fn push(&self, cx: &mut RxContext, frame: &mut Frame, tuple: &Tuple, out: &Out, id: u32) -> bool {
-        let length = self.template.length(out);
+        let write = |bytes: &mut [u8]| self.template.write(bytes, tuple, out, id);
+        self.push_written(cx, frame, self.template.length(out), write)
+    }
+    /// Adds a packet of so many bytes to the frame, which `write` writes.
+    #[inline(always)]
+    pub(crate) fn push_written(
+        &self,
+        cx: &mut RxContext,
+        frame: &mut Frame,
+        length: usize,
+        write: impl Fn(&mut [u8]) -> bool,
+    ) -> bool {
         let is_made = match length <= SEGMENT_MAX {
-            true => {
-                frame.push_filled(cx.pool, length, cx.interface, |bytes| self.template.write(bytes, tuple, out, id))
-            }
+            true => frame.push_filled(cx.pool, length, cx.interface, write),
             false => {
                 let mut bytes = vec![0; length];
-                self.template.write(&mut bytes, tuple, out, id) && frame.push_bytes(cx.pool, &bytes, cx.interface)
+                write(&mut bytes) && frame.push_bytes(cx.pool, &bytes, cx.interface)
             }
         };
         if !is_made {

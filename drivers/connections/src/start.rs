@@ -12,6 +12,7 @@ use crate::load::Load;
 use crate::plan::Places;
 use crate::queue::{Sink, Source};
 use crate::record::Record;
+use crate::replay;
 use crate::room::ConnectionGenerators;
 use crate::run::Run;
 
@@ -45,6 +46,8 @@ async fn start(control: Control, matches: Matches, _: Output) -> Result<Reply, C
     let name = port_name(&control, &matches)?;
     let text = matches.all::<String>("words")?.join(" ");
     let load = Load::parse(&text).map_err(|error| CommandError::new(error.to_string()))?;
+    let read = |path: &String| replay::read(&control.files(), path, load.profile.transport, load.is_ip4());
+    let replay = load.replay.as_ref().map(read).transpose()?;
     let count = Places::new(&load.plan).count() as usize;
     let mut records: Vec<Record> = quiver_table::room_in_huge_pages(count);
     let mut pace = Pace::in_turns(&control);
@@ -53,9 +56,15 @@ async fn start(control: Control, matches: Matches, _: Output) -> Result<Reply, C
         let step = STEP.min(count - records.len());
         records.extend((0..step).map(|_| Record::default()));
     }
-    let run = Arc::new(Run::new(load, records.into()));
+    let mut answer = json!({"connections": count});
+    if let Some(replay) = &replay {
+        let [client, server] = replay.packets();
+        answer["flows"] = json!({"count": replay.flows(), "client-packets": client, "server-packets": server});
+        answer["skipped"] = replay.skipped.into();
+    }
+    let run = Arc::new(Run::new(load, records.into(), replay));
     replace(&control, &name, Some(run));
-    Ok(Reply::new("", json!({"connections": count})))
+    Ok(Reply::new("", answer))
 }
 
 fn stop(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -2,6 +2,7 @@
 
 use quiver_wire::{IpProtocol, Sum, TcpFlags, checksum};
 
+use crate::bare::Bare;
 use crate::load::{Load, Side};
 use crate::plan::Tuple;
 use crate::profile::{Transport, digits};
@@ -53,6 +54,8 @@ pub struct Template {
     text: Vec<u8>,
     /// Where the connection's number begins in them.
     number_at: Option<usize>,
+    /// Segments without payload.
+    bare: Option<Bare>,
 }
 
 impl Template {
@@ -68,15 +71,19 @@ impl Template {
         }
         let network = header.len();
         let is_client = load.side == Side::Client;
+        // The payload of a segment, not of the largest that a link could carry: what goes around it is the device's.
+        let mss = load.profile.segment.min(u32::from(u16::MAX)) as u16;
+        let [high, low] = mss.to_be_bytes();
+        let is_bare = is_ip4 && load.profile.transport == Transport::Tcp;
         Template {
+            bare: Bare::new(&header, WINDOW, [MSS, 4, high, low]).filter(|_| is_bare),
             is_ip4,
             transport: load.profile.transport,
             network,
             ip_sum: checksum::of(&header[ETHERNET..]),
             sum: Sum::NONE.add_word(protocol.0.into()),
             header,
-            // The payload of a segment, not of the largest that a link could carry: what goes around it is the device's.
-            mss: load.profile.segment.min(u32::from(u16::MAX)) as u16,
+            mss,
             text: if is_client { load.profile.request_text() } else { vec![] },
             number_at: load.profile.number_at().filter(|_| is_client),
         }
@@ -104,9 +111,12 @@ impl Template {
     /// Writes a packet into a frame of [`Template::length`] bytes. False, and nothing useful written, if it is shorter.
     #[inline(always)]
     pub fn write(&self, frame: &mut [u8], tuple: &Tuple, out: &Out, id: u32) -> bool {
-        self.write_into(frame, tuple, out, id).is_some()
+        match &self.bare {
+            Some(bare) if out.length == 0 => bare.write(frame, tuple, out.flags, out.sequence, out.acknowledgment),
+            _ => self.write_into(frame, tuple, out, id).is_some(),
+        }
     }
-    #[inline(always)]
+    #[inline(never)]
     fn write_into(&self, frame: &mut [u8], tuple: &Tuple, out: &Out, id: u32) -> Option<()> {
         let bytes = self.bytes(out);
         let (frame, padding) = frame.split_at_mut_checked(bytes)?;
@@ -116,27 +126,7 @@ impl Template {
         let (transport, payload) = rest.split_at_mut_checked(self.transport_length(out))?;
         let payload_sum = self.fill(payload, out.at as usize, id);
         let length = (transport.len() + payload.len()) as u16;
-        let addresses = match self.is_ip4 {
-            true => {
-                let ip: &mut [u8; IP4] = network.get_mut(ETHERNET..)?.first_chunk_mut()?;
-                let total = length + IP4 as u16;
-                let [source, destination] = [tuple.source as u32, tuple.destination as u32];
-                let addresses = add32(add32(Sum::NONE, source), destination);
-                let checksum = add32(add32(self.ip_sum, source), destination).add_word(total).checksum();
-                ip[2..4].copy_from_slice(&total.to_be_bytes());
-                ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-                ip[12..16].copy_from_slice(&source.to_be_bytes());
-                ip[16..20].copy_from_slice(&destination.to_be_bytes());
-                addresses
-            }
-            false => {
-                let ip: &mut [u8; IP6] = network.get_mut(ETHERNET..)?.first_chunk_mut()?;
-                ip[4..6].copy_from_slice(&length.to_be_bytes());
-                ip[8..24].copy_from_slice(&tuple.source.to_be_bytes());
-                ip[24..40].copy_from_slice(&tuple.destination.to_be_bytes());
-                checksum::of(&ip[8..40])
-            }
-        };
+        let addresses = self.address(network, length, tuple)?;
         let sum = add_sum(add_sum(self.sum, addresses), payload_sum);
         let sum = sum.add_word(length).add_word(tuple.source_port).add_word(tuple.destination_port);
         let ports = u32::from(tuple.source_port) << 16 | u32::from(tuple.destination_port);
@@ -171,6 +161,61 @@ impl Template {
             }
         }
         Some(())
+    }
+
+    /// Bytes of the frame of a packet that has so many behind its IP header.
+    pub fn length_around(&self, bytes: usize) -> usize {
+        (self.network + bytes).max(FRAME_MIN)
+    }
+    /// Writes a packet around what is behind its IP header: `bytes` without ports and checksum, and `sum`, the sum of these. False, and
+    /// nothing useful written, if the frame is shorter than [`Template::length_around`].
+    pub fn write_around(&self, frame: &mut [u8], tuple: &Tuple, bytes: &[u8], sum: Sum) -> bool {
+        self.write_behind(frame, tuple, bytes, sum).is_some()
+    }
+    fn write_behind(&self, frame: &mut [u8], tuple: &Tuple, bytes: &[u8], sum: Sum) -> Option<()> {
+        let (frame, padding) = frame.split_at_mut_checked(self.network + bytes.len())?;
+        padding.fill(0);
+        let (network, transport) = frame.split_at_mut_checked(self.network)?;
+        network.copy_from_slice(&self.header);
+        transport.copy_from_slice(bytes);
+        let length = bytes.len() as u16;
+        let addresses = self.address(network, length, tuple)?;
+        let sum = add_sum(add_sum(self.sum, addresses), sum).add_word(length);
+        let sum = sum.add_word(tuple.source_port).add_word(tuple.destination_port);
+        let (at, checksum) = match self.transport {
+            Transport::Tcp => (16, sum.checksum()),
+            Transport::Udp => (6, sum.checksum_not_zero()),
+        };
+        transport.get_mut(..2)?.copy_from_slice(&tuple.source_port.to_be_bytes());
+        transport.get_mut(2..4)?.copy_from_slice(&tuple.destination_port.to_be_bytes());
+        transport.get_mut(at..at + 2)?.copy_from_slice(&checksum.to_be_bytes());
+        Some(())
+    }
+
+    /// Completes the IP header of a packet with so many bytes behind it. Returns the sum of its addresses.
+    #[inline(always)]
+    fn address(&self, network: &mut [u8], length: u16, tuple: &Tuple) -> Option<Sum> {
+        Some(match self.is_ip4 {
+            true => {
+                let ip: &mut [u8; IP4] = network.get_mut(ETHERNET..)?.first_chunk_mut()?;
+                let total = length + IP4 as u16;
+                let [source, destination] = [tuple.source as u32, tuple.destination as u32];
+                let addresses = add32(add32(Sum::NONE, source), destination);
+                let checksum = add32(add32(self.ip_sum, source), destination).add_word(total).checksum();
+                ip[2..4].copy_from_slice(&total.to_be_bytes());
+                ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+                ip[12..16].copy_from_slice(&source.to_be_bytes());
+                ip[16..20].copy_from_slice(&destination.to_be_bytes());
+                addresses
+            }
+            false => {
+                let ip: &mut [u8; IP6] = network.get_mut(ETHERNET..)?.first_chunk_mut()?;
+                ip[4..6].copy_from_slice(&length.to_be_bytes());
+                ip[8..24].copy_from_slice(&tuple.source.to_be_bytes());
+                ip[24..40].copy_from_slice(&tuple.destination.to_be_bytes());
+                checksum::of(&ip[8..40])
+            }
+        })
     }
 
     /// Writes payload from a place on: the text, and zeros behind it. Returns its sum.
@@ -259,6 +304,35 @@ mod tests {
     }
 
     #[test]
+    fn segments_without_payload_are_the_same_at_fixed_places() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut template = Template::new(&Load::parse("segment 1234").unwrap());
+        for flags in [TcpFlags::SYN.0, TcpFlags::SYN.0 | TcpFlags::ACK.0, TcpFlags::ACK.0, TcpFlags::FIN.0] {
+            for _ in 0..500 {
+                let out = Out {
+                    flags: TcpFlags(flags),
+                    sequence: rng.u32(..),
+                    acknowledgment: rng.u32(..),
+                    at: 0,
+                    length: 0,
+                };
+                let tuple = Tuple {
+                    source: rng.u32(..).into(),
+                    destination: rng.u32(..).into(),
+                    source_port: rng.u16(..),
+                    destination_port: rng.u16(..),
+                };
+                let mut frames = [[0xa5; FRAME_MIN]; 2];
+                let bare = template.bare.take();
+                assert!(bare.is_some() && template.write(&mut frames[0], &tuple, &out, 0));
+                template.bare = bare;
+                assert!(template.write(&mut frames[1], &tuple, &out, 0));
+                assert_eq!(frames[0], frames[1], "{out:?} {tuple:?}");
+            }
+        }
+    }
+
+    #[test]
     fn requests_have_the_number_of_their_connection() {
         let load = "get /f{n} request 200";
         let out = Out { flags: TcpFlags::ACK, sequence: 1, acknowledgment: 1, at: 0, length: 200 };
@@ -286,6 +360,28 @@ mod tests {
         }
         for length in 0..frame.len() {
             assert_eq!(read(&frame[..length], true).err(), Some(Unread::Other), "{length}");
+        }
+    }
+
+    #[test]
+    fn segments_without_payload_are_read_at_fixed_places_if_they_are_right() {
+        use crate::segment::read_bare;
+        for flags in [TcpFlags::SYN.0, TcpFlags::SYN.0 | TcpFlags::ACK.0, TcpFlags::ACK.0, TcpFlags::FIN.0] {
+            let out = Out { flags: TcpFlags(flags), sequence: 77, acknowledgment: 99, at: 0, length: 0 };
+            let frame = written("", out, 9);
+            let of = |frame: &[u8], verify| read_bare(frame, verify).map(|segment| format!("{segment:?}"));
+            assert_eq!(of(&frame, true), read(&frame, true).ok().map(|segment| format!("{segment:?}")));
+            let end = if flags & TcpFlags::SYN.0 != 0 { 58 } else { 54 };
+            for at in 12..end {
+                let mut wrong = frame.clone();
+                wrong[at] ^= 0x10;
+                assert_eq!(of(&wrong, true), None, "byte {at}");
+                assert!(read(&wrong, true).is_err(), "byte {at}");
+            }
+            assert_eq!(of(&frame[..57], true), None);
+            let mut unverified = frame;
+            unverified[50] ^= 1;
+            assert!(of(&unverified, false).is_some());
         }
     }
 }

@@ -30,7 +30,7 @@ mod output;
 mod ports;
 pub mod profiles;
 pub mod queue;
-mod recording;
+pub mod recording;
 mod room;
 mod running;
 mod sequence;

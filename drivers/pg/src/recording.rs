@@ -19,7 +19,7 @@ const LINK_TYPE: u32 = 0x03ff_ffff;
 const RAW: u32 = 12;
 
 /// A pcap file, read whole.
-pub(crate) struct Recording<'p> {
+pub struct Recording<'p> {
     path: &'p str,
     link: DataLink,
     packets: Vec<Vec<u8>>,
@@ -27,6 +27,9 @@ pub(crate) struct Recording<'p> {
 
 impl<'p> Recording<'p> {
     /// Reads a file of at least one packet, if it is within the client's reach.
+    ///
+    /// # Errors
+    /// It is no pcap file, too large, or empty.
     pub fn read(reach: &Reach, path: &'p str) -> Result<Self, ObjectError> {
         let wrong = |what: String| wrong(path, what);
         let bytes = reach.read(Path::new(path), BYTES_MAX);
@@ -53,6 +56,9 @@ impl<'p> Recording<'p> {
     }
 
     /// The packets, if such an interface can receive them.
+    ///
+    /// # Errors
+    /// They begin with another header.
     pub fn packets_for(self, mode: PgMode) -> Result<Vec<Vec<u8>>, ObjectError> {
         let raw = matches!(self.link, DataLink::RAW | DataLink::Unknown(RAW));
         let (fits, wanted) = match mode {

@@ -13,6 +13,8 @@ use serde_json::json;
 const SECONDS: u32 = 1;
 /// Seconds at most.
 const SECONDS_MAX: u32 = 3600;
+/// Text of a picture without lines.
+const EMPTY: &str = "No packet passed while packets were counted.";
 
 /// Pixels between a column's boxes and the next's, from row to row at least, and the size of a box, which is wider if a name is.
 const GAP: usize = 90;
@@ -198,7 +200,8 @@ fn draw(lines: &[Line]) -> String {
         places.insert(*place, (MARGIN + column * (wide + GAP), *end + (high - BOX.1) / 2));
         *end += high;
     }
-    let width = 2 * MARGIN + wide + columns.values().max().unwrap_or(&0) * (wide + GAP);
+    let text = if lines.is_empty() { EMPTY.len() * LETTER } else { 0 };
+    let width = (2 * MARGIN + wide + columns.values().max().unwrap_or(&0) * (wide + GAP)).max(text + 40);
     let height = 38 + ends.values().max().unwrap_or(&ROW);
     let mut written = BTreeMap::<&Place, usize>::new();
     let mut svg = format!(
@@ -206,7 +209,7 @@ fn draw(lines: &[Line]) -> String {
          font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     if lines.is_empty() {
-        svg.push_str("<text x=\"20\" y=\"20\">No packet passed while packets were counted.</text>\n");
+        let _ = writeln!(svg, "<text x=\"20\" y=\"24\">{EMPTY}</text>");
     }
     for line in lines {
         let ((x, y), (to_x, to_y)) = (places[&line.from], places[&line.to]);
@@ -286,6 +289,11 @@ mod tests {
 
     #[test]
     fn without_packets_the_picture_says_so() {
-        assert!(draw(&[]).contains("No packet passed"));
+        let picture = draw(&[]);
+        assert!(picture.contains(&format!(">{EMPTY}<")), "{picture}");
+        // All of the text is in sight, in the widest font.
+        let width = picture.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split(' ').next());
+        let width: usize = width.and_then(|width| width.parse().ok()).expect("a width");
+        assert!(width >= 20 + EMPTY.len() * LETTER, "{width}");
     }
 }

@@ -4,16 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
-use quiver_engine::{Backing, Level};
 use quiver_generator::daemon::{Daemon, Start, built};
 use quiver_generator::{Generator, Link, Makes, Outcome, Sending, Setup, Streams, Watch, cores};
 use quiver_stop::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::machine::Machine;
-use crate::report::append_lines;
+use crate::figures::{Row, report};
 
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
@@ -26,14 +23,6 @@ const RATE: u64 = 1_000_000;
 const INTO_GOAL: f64 = 20e6;
 /// The part by which a mean rate may be off.
 const RATE_GOAL: f64 = 0.001;
-
-/// A figure that was measured.
-struct Row {
-    what: String,
-    value: f64,
-    unit: &'static str,
-    goal: Option<f64>,
-}
 
 /// Measures, prints, and writes the rows to a file.
 pub fn run(csv: Option<&Path>) -> Result<(), String> {
@@ -48,10 +37,7 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
         rows.push(Row { what: format!("sent and taken again, {frame}"), value: rate, unit: "pps", goal: None });
     }
     rows.extend(paced(core).map_err(told)?);
-    // Buffers and instruction set are quiverd's own choice; it is told none.
-    let machine = Machine::here(Backing::Plain, Level::best());
-    println!("{}", table(&machine, &rows));
-    csv.map_or(Ok(()), |path| append(path, &machine, &rows))
+    report("Rates are of both directions together, by one worker.", &rows, csv)
 }
 
 fn setup(folder: &TempDir, core: usize, links: [Link; 2]) -> Result<Generator, quiver_generator::Error> {
@@ -169,28 +155,4 @@ fn paced(core: usize) -> Result<Vec<Row>, quiver_generator::Error> {
         }
     }
     Ok(rows)
-}
-
-fn table(machine: &Machine, rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["what", "value", "unit", "goal"]);
-    for Row { what, value, unit, goal } in rows {
-        let goal = goal.map_or_else(String::new, |goal| goal.to_string());
-        table.add_row([what.clone(), format!("{value:.6}"), (*unit).to_owned(), goal]);
-    }
-    let Machine { date, revision, cpu, tsc_mhz, .. } = machine;
-    format!(
-        "{table}\n{date}, {revision}; {cpu}, TSC {tsc_mhz} MHz. Rates are of both directions together, by one worker."
-    )
-}
-
-fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String> {
-    let Machine { date, revision, cpu, tsc_mhz, .. } = machine;
-    let line = |row: &Row| {
-        let Row { what, value, unit, goal } = row;
-        let goal = goal.map_or_else(String::new, |goal| goal.to_string());
-        format!("{date},{revision},\"{what}\",{value:.6},{unit},{goal},\"{cpu}\",{tsc_mhz}")
-    };
-    append_lines(path, "date,revision,what,value,unit,goal,cpu,tsc_mhz", rows.iter().map(line))
 }

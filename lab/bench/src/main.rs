@@ -2,8 +2,10 @@
 
 mod api;
 mod command;
+mod connections;
 mod control;
 mod document;
+mod figures;
 mod generator;
 mod graph;
 mod instructions;
@@ -102,6 +104,15 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
+    /// Measure the connection generator: connections per second and core, ticks of a connection, memory of open sessions
+    Connections {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// Only the rows whose names contain this
+        #[arg(long, value_name = "WORD", default_value = "")]
+        only: String,
+    },
     /// How many messages of VPP's API a quiverd answers in a second, and how long one takes
     Api {
         /// Append the rows to this file; none are written without it
@@ -150,6 +161,9 @@ enum Bench {
         /// The instruction set
         #[arg(long, value_name = "baseline|avx2")]
         isa: Level,
+        /// Only the paths whose names contain this
+        #[arg(long, value_name = "WORD", default_value = "")]
+        only: String,
     },
     /// The other process of `bench memif`
     #[command(hide = true)]
@@ -182,6 +196,7 @@ fn main() -> ExitCode {
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Generator { csv } => generator::run(csv.as_deref()),
+            Bench::Connections { csv, only } => connections::run(&only, csv.as_deref()),
             Bench::Tables { csv, only } => tables::run(csv.as_deref(), &only),
             Bench::Stall { csv } => stall::run(csv.as_deref()),
             Bench::Turns { csv, routes } => turns::run(csv.as_deref(), &routes),
@@ -193,7 +208,7 @@ fn main() -> ExitCode {
             }
             Bench::Workers { csv, isa } => workers::run(csv.as_deref(), isa.unwrap_or_else(Level::best)),
             Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
-            Bench::Counted { isa } => instructions::run_counted(isa),
+            Bench::Counted { isa, only } => instructions::run_counted(isa, &only),
             Bench::MemifPeer { role, socket, bytes, core } => memif::run_peer(role, &socket, bytes, core),
         },
     };

@@ -47,7 +47,8 @@ quiver.delays = async latency => {
   const total = all.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) throw new Error("an empty histogram");
   const most = all[all.length - 1].value;
-  // CSIT counts microseconds, Quiver nanoseconds: the greatest one, which the document has in microseconds, says which.
+  // Microseconds, and nanoseconds in Quiver's documents of before December 2026: the greatest delay, which the document has in
+  // microseconds, says which.
   const per = Math.abs(most / 1000 - latency.max) < Math.abs(most - latency.max) ? 1000 : 1;
   let passed = 0;
   const steps = all.map(({ value, count }) => ({ value: value / per, rank: (passed += count), below: passed / total }));

@@ -117,12 +117,7 @@ fn unit(outcome: &Outcome) -> &'static str {
         Outcome::Soak { critical_rate } => critical_rate.lower.rate.unit,
         _ => RateUnit::Pps,
     };
-    match unit {
-        RateUnit::Pps => "pps",
-        RateUnit::Cps => "cps",
-        RateUnit::Rps => "rps",
-        RateUnit::Bps => "bps",
-    }
+    unit.word()
 }
 
 fn bandwidth_and_bounds(outcome: &Outcome, unit: &str, all: &mut Vec<(Figure, f64)>) {

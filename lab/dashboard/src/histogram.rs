@@ -17,8 +17,8 @@ pub struct Delays {
 impl Delays {
     /// Reads a histogram; none if its text holds none, or nothing was counted.
     ///
-    /// CSIT's generator counts microseconds, Quiver's nanoseconds; the greatest delay, which the document has in
-    /// microseconds as well, says which.
+    /// Documents have microseconds, as CSIT's; those that Quiver wrote before December 2026 have nanoseconds. The greatest delay, which
+    /// the document has in microseconds as well, says which.
     pub fn of(latency: &Latency) -> Option<Delays> {
         let bytes = STANDARD.decode(&latency.hdrh).ok()?;
         let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;

@@ -149,6 +149,7 @@ fn extension(machine: usize, version: &str, start: Time, pps: f64, random: &mut 
     let counters =
         |value| BTreeMap::from([("quiver".to_owned(), BTreeMap::from([("memif-output/tx-full".to_owned(), value)]))]);
     Some(Extension {
+        times: BTreeMap::new(),
         version: EXTENSION,
         machine: Machine {
             architecture: "x86_64".into(),
@@ -199,12 +200,15 @@ fn ndrpdr(pps: f64, bits: u64, histograms: &[Latency], random: &mut Rng) -> Opti
 fn histogram(seed: u64) -> Option<Latency> {
     let mut random = Rng::with_seed(seed);
     let mut histogram: Histogram<u64> = Histogram::new_with_max((1 << 36) - 1, 3).ok()?;
+    // In microseconds, and every other one in nanoseconds, as in documents of before December 2026.
+    let unit = if seed.is_multiple_of(2) { 1000 } else { 1 };
     for _ in 0..2000 {
-        histogram.saturating_record(5_000 + random.u64(..2_000) + (-random.f64().max(1e-9).ln() * 3_000.0) as u64);
+        let nanoseconds = 5_000 + random.u64(..2_000) + (-random.f64().max(1e-9).ln() * 3_000.0) as u64;
+        histogram.saturating_record((nanoseconds + unit / 2) / unit);
     }
     let mut bytes = Vec::new();
     V2DeflateSerializer::new().serialize(&histogram, &mut bytes).ok()?;
-    let micros = |value: f64| (value / 1000.0).round() as u64;
+    let micros = |value: f64| (value * unit as f64 / 1000.0).round() as u64;
     Some(Latency {
         min: micros(histogram.min() as f64),
         avg: micros(histogram.mean()),

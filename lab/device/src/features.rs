@@ -16,8 +16,27 @@ pub fn commands(case: &Case, traffic: &Traffic, ports: [&str; 2]) -> Vec<String>
             let of = |from: usize| policy(from, &traffic.sides[1 - from], [ports[from], ports[1 - from]], family);
             [0, 1].into_iter().flat_map(of).collect()
         }
-        Feature::None | Feature::RouteCounters | Feature::MultiPath | Feature::OwnTable | Feature::MacSwap => vec![],
+        Feature::Acl1 | Feature::Acl10 | Feature::Acl50 => access_list(case, ports),
+        Feature::None
+        | Feature::RouteCounters
+        | Feature::MultiPath
+        | Feature::OwnTable
+        | Feature::Conntrack
+        | Feature::MacSwap => vec![],
     }
+}
+
+/// Commands for a list of rules that no packet matches, and one that permits all, on input of both ports.
+fn access_list(case: &Case, ports: [&str; 2]) -> Vec<String> {
+    let denied = |rule: u8| match case.function {
+        Function::Ip6 => format!("deny src 3fff:{rule:x}::/32 proto 17 dport {}", 1000 + u16::from(rule)),
+        _ => format!("deny src 30.{rule}.0.0/16 proto 17 dport {}", 1000 + u16::from(rule)),
+    };
+    let any = if case.function == Function::Ip6 { "::/0" } else { "0.0.0.0/0" };
+    let rules = (0..case.feature.unmatched_rules().unwrap_or(0)).map(denied).chain([format!("permit src {any}")]);
+    let list = format!("set acl-plugin acl {}", rules.collect::<Vec<_>>().join(", "));
+    let attach = |port| format!("set acl-plugin interface {port} input acl 0");
+    [list].into_iter().chain(ports.map(attach)).collect()
 }
 
 /// Commands for a list of packets to a side's routes, a policy that sends them to the side's policy next hop, and its
@@ -63,6 +82,16 @@ mod tests {
                 "abf attach ip4 policy 1 two",
             ]
         );
+        assert_eq!(
+            told("function: ip4, feature: iacl1sl"),
+            [
+                "set acl-plugin acl deny src 30.0.0.0/16 proto 17 dport 1000, permit src 0.0.0.0/0",
+                "set acl-plugin interface one input acl 0",
+                "set acl-plugin interface two input acl 0",
+            ]
+        );
+        let fifty = told("function: ip6, feature: iacl50sl");
+        assert_eq!((fifty.len(), fifty[0].matches("deny src 3fff:").count()), (3, 50));
         let six = told("function: ip6, feature: abf, scale: 8");
         assert_eq!(six[0], "set acl-plugin acl permit src ::/0 dst 2200::/126");
         assert!(["none", "ecmp", "vrf"].iter().all(|word| told(&format!("function: ip4, feature: {word}")).is_empty()));

@@ -76,6 +76,11 @@ renew_sys() {
     step '' mount -t sysfs sysfs /sys
 }
 
+# A rule of the filter, undone with its table.
+rule() {
+    step '' nft "$@"
+}
+
 # Many routes: undone with their table or their port's address, so this need not be whole.
 routes() {
     if ! ip -batch "$1"; then

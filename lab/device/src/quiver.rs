@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
-use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
+use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Shape, Word as _};
 use quiver_suite::{Side, Traffic};
 use serde_json::Value;
 
@@ -245,7 +245,8 @@ fn wires(job: &Job<'_>, traffic: &Traffic) -> [Wire; 2] {
 
 /// The words with which the table of the case's routes is made; none if the table that is there always does.
 fn table(job: &Job<'_>) -> Option<String> {
-    let is_large = matches!(job.case.scale, Scale::Entries(entries) if entries >= MANY);
+    let is_one_route = job.case.shape == Shape::Net;
+    let is_large = matches!(job.case.scale, Scale::Entries(entries) if entries >= MANY) && !is_one_route;
     let words = match job.case.feature {
         _ if !job.case.function.is_routing() => return None,
         Feature::RouteCounters if is_large => " counters large",

@@ -6,6 +6,7 @@ use quiver_energy::Energy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::Latency;
 use crate::value::{Amount, Time};
 
 /// The version of [`Extension`] that is written and read here.
@@ -30,6 +31,10 @@ pub struct Extension {
     pub counters_after: Counters,
     /// Results that have no UTI type, by names with units: `closed_loop_pps`, `burst_frames`.
     pub figures: Vec<Figure>,
+    /// Times that have no UTI type, by name: of connections to their handshake's end (`connect`), to the first byte of the answer
+    /// (`first_byte`) and to their end (`completion`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub times: BTreeMap<String, Latency>,
     /// All, those that were repeated too, in the order of time.
     pub trials: Vec<Trial>,
 }

@@ -159,7 +159,7 @@ pub struct Latency {
     pub avg: u64,
     /// The greatest; not 0, which says that none was measured.
     pub max: NonZeroU64,
-    /// All, as an HDR histogram, compressed, in base64.
+    /// All, as an HDR histogram of whole microseconds, compressed, in base64.
     pub hdrh: String,
     /// Microseconds.
     pub unit: Microseconds,

@@ -90,6 +90,18 @@ pub enum RateUnit {
     Bps,
 }
 
+impl RateUnit {
+    /// As it stands in documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            RateUnit::Pps => "pps",
+            RateUnit::Cps => "cps",
+            RateUnit::Rps => "rps",
+            RateUnit::Bps => "bps",
+        }
+    }
+}
+
 macro_rules! unit {
     ($(#[$doc:meta])* $name:ident, $text:literal) => {
         $(#[$doc])*

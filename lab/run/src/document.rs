@@ -1,37 +1,66 @@
 //! A case's document.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use quiver_result::{Amount, Counters, Document, EXTENSION, Extension, Figure, Outcome, TestType, Time, Trial, UTI};
+use quiver_result::{
+    Amount, Bounds, Counters, Document, EXTENSION, Extension, Figure, Latency, Outcome, Rate, SampledRate, TestType,
+    Time, Trial, UTI,
+};
 use quiver_suite::Case;
 use quiver_suite::field::{Search, Word};
 
 use crate::bed::Bed;
 use crate::{Error, Place, machine};
 
-/// All that a run knows of a case when it is over.
+/// Names of a test in its document.
+pub(crate) struct Named {
+    pub name: String,
+    pub suite: String,
+    pub tags: Vec<String>,
+    /// The device's kind.
+    pub device: String,
+    pub test_type: TestType,
+}
+
+impl Named {
+    /// A case's.
+    pub fn of(case: &Case) -> Named {
+        Named {
+            name: case.name(),
+            suite: case.suite(),
+            tags: case.tags(),
+            device: case.device.word().to_owned(),
+            test_type: test_type(case.search),
+        }
+    }
+}
+
+/// All that a run knows of a test when it is over.
 pub(crate) struct Test<'run> {
-    pub case: &'run Case,
+    named: Named,
     place: &'run Place,
     pub start: Time,
     pub counters_before: Counters,
     pub counters_after: Counters,
     pub figures: Vec<Figure>,
+    pub times: BTreeMap<String, Latency>,
     pub trials: Vec<Trial>,
-    pub versions: std::collections::BTreeMap<String, String>,
-    pub configuration: std::collections::BTreeMap<String, String>,
+    pub versions: BTreeMap<String, String>,
+    pub configuration: BTreeMap<String, String>,
 }
 
 impl<'run> Test<'run> {
     /// A test that begins now, of which nothing is known.
-    pub fn new(case: &'run Case, place: &'run Place) -> Result<Test<'run>, Error> {
+    pub fn new(named: Named, place: &'run Place) -> Result<Test<'run>, Error> {
         Ok(Test {
-            case,
+            named,
             place,
             start: Time::try_from(SystemTime::now())?,
             counters_before: Counters::new(),
             counters_after: Counters::new(),
             figures: Vec::new(),
+            times: BTreeMap::new(),
             trials: Vec::new(),
             versions: Default::default(),
             configuration: Default::default(),
@@ -52,10 +81,9 @@ impl<'run> Test<'run> {
     pub fn document(mut self, found: Result<Outcome, Error>) -> Result<Document, Error> {
         let end_time = Time::try_from(SystemTime::now())?;
         let duration = end_time.since(self.start).unwrap_or_default().as_secs_f64();
-        let case = self.case;
-        let (name, suite) = (case.name(), case.suite());
+        let Named { name, suite, tags, device, test_type } = self.named;
         let version = |of: &str| self.versions.get(of).filter(|version| !version.is_empty()).cloned();
-        let (device, unknown) = (case.device.word().to_owned(), || "unknown".to_owned());
+        let unknown = || "unknown".to_owned();
         let (message, result) = match found {
             Ok(outcome) => (String::new(), outcome),
             Err(error) => (error.to_string(), Outcome::Unknown {}),
@@ -80,12 +108,12 @@ impl<'run> Test<'run> {
             message,
             result,
             start_time: self.start,
-            tags: case.tags(),
+            tags,
             test_documentation: String::new(),
             test_id: format!("{suite}.{name}"),
             test_name_short: suite,
             test_name_long: name,
-            test_type: test_type(case.search),
+            test_type,
             version: UTI.into(),
             quiver: Some(Extension {
                 version: EXTENSION,
@@ -95,6 +123,7 @@ impl<'run> Test<'run> {
                 counters_before: self.counters_before,
                 counters_after: self.counters_after,
                 figures: self.figures,
+                times: self.times,
                 trials: self.trials,
             }),
         })
@@ -126,9 +155,13 @@ fn test_type(search: Search) -> TestType {
 /// The result's main number: name, value and unit. Devices are compared by it. None where a test has none.
 pub fn headline(document: &Document) -> Option<(&'static str, f64, &'static str)> {
     match &document.result {
-        Outcome::Mrr { receive_rate } => Some(("MRR", receive_rate.rate.avg.get(), "pps")),
-        Outcome::Ndrpdr { ndr, .. } => Some(("NDR", ndr.lower.rate.value.get(), "pps")),
-        Outcome::Soak { critical_rate } => Some(("critical rate, lower", critical_rate.lower.rate.value.get(), "pps")),
+        Outcome::Mrr { receive_rate: SampledRate { rate, .. } } => Some(("MRR", rate.avg.get(), rate.unit.word())),
+        Outcome::Ndrpdr { ndr: Bounds { lower: Rate { rate, .. }, .. }, .. } => {
+            Some(("NDR", rate.value.get(), rate.unit.word()))
+        }
+        Outcome::Soak { critical_rate: Bounds { lower: Rate { rate, .. }, .. } } => {
+            Some(("critical rate, lower", rate.value.get(), rate.unit.word()))
+        }
         Outcome::Reconf { loss, .. } => Some(("blocked", loss.time.value.get(), "s")),
         _ if document.passed => {
             let figures = &document.quiver.as_ref()?.figures;

@@ -7,6 +7,7 @@
 mod bed;
 pub mod connections;
 mod cores;
+mod delays;
 mod devices;
 mod distance;
 mod document;
@@ -60,7 +61,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Document, Error> {
     check(stop)?;
-    let mut test = document::Test::new(case, place)?;
+    let mut test = document::Test::new(document::Named::of(case), place)?;
     if case.search == Search::SpeedUp {
         let found = speed_up::run(case, place, terms, stop, &mut test, tell);
         return match found.map_err(|error| check(stop).err().unwrap_or(error)).map_err(unavailable) {

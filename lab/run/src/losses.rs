@@ -43,7 +43,10 @@ pub fn is_loss(device: Device, name: &str) -> bool {
         Device::Quiver => ![" rx", " tx", " drops"].iter().any(|end| name.ends_with(end)),
         Device::Testpmd => name.ends_with("-dropped") || name.ends_with("ring-full"),
         // What ports drop is what the links lose: no room in a core's queue, or in a TAP's.
-        Device::Linux => name.ends_with("errors") || name.starts_with("ip "),
+        Device::Linux => {
+            let is_tracked = name.starts_with("conntrack ") && name != "conntrack entries";
+            name.ends_with("errors") || name.starts_with("ip ") || is_tracked
+        }
         // A station that is not known yet is a miss of a table, and no loss.
         Device::Vpp => {
             ["drop", "Drop", "error", "no free", "rx-miss", "ring-full"].iter().any(|part| name.contains(part))

@@ -6,15 +6,15 @@ use std::time::Duration;
 use quiver_energy::Cost;
 use quiver_generator::{Direction, Outcome as Sent};
 use quiver_result::{
-    Amount, BandwidthUnit, Bounds, Figure, Latencies, Latency, Loss, Microseconds, Outcome, Packets, Quantity, Rate,
-    RateUnit, SampledRate, Samples, Seconds as InSeconds,
+    Amount, BandwidthUnit, Bounds, Figure, Latencies, Loss, Outcome, Packets, Quantity, Rate, RateUnit, SampledRate,
+    Samples, Seconds as InSeconds,
 };
 use quiver_search::mlr::{Found, Goal};
 use quiver_search::{Load, Progress, Search, Step};
 use quiver_suite::field;
-use serde_json::Value;
 
 use crate::bed::{Bed, Manner};
+use crate::delays::delay;
 use crate::endure::{endure, report};
 use crate::figure::{amount, figure};
 use crate::limits::{are_limited, at, is_bound_limited, mark};
@@ -145,7 +145,7 @@ impl Seeking<'_, '_> {
         let delays = |side: usize| {
             let at = |part: f64| {
                 let index = parts.iter().position(|point| point.part == part)?;
-                points.get(index).and_then(|point: &[Direction; 2]| delay(point[side].latency.as_ref()?))
+                points.get(index).and_then(|point: &[Direction; 2]| delay(point[side].latency.as_ref()?, "packets"))
             };
             Some(Box::new(Latencies { pdr_0: at(0.0)?, pdr_10: at(0.1)?, pdr_50: at(0.5)?, pdr_90: at(0.9)? }))
         };
@@ -295,13 +295,4 @@ impl Seeking<'_, '_> {
             bandwidth: Some(Quantity { value: bits, unit: BandwidthUnit::Unit }),
         })
     }
-}
-
-/// Delays for documents, in whole microseconds. None if no packet came back.
-fn delay(of: &Value) -> Option<Latency> {
-    let micros = |field: &str| Some((of[field].as_f64()? / 1000.0).round() as u64);
-    of["packets"].as_u64().filter(|packets| *packets > 0)?;
-    let max = NonZeroU64::new(micros("max")?.max(1))?;
-    let hdrh = of["hdrh"].as_str()?.to_owned();
-    Some(Latency { min: micros("min")?, avg: micros("mean")?, max, hdrh, unit: Microseconds::Unit })
 }

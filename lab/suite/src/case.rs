@@ -125,6 +125,7 @@ impl Case {
         let program = match self.device {
             Device::Vpp => Some("vpp"),
             Device::Testpmd => Some("dpdk-testpmd"),
+            Device::Linux if self.feature == Feature::Conntrack => Some("nft"),
             Device::Quiver | Device::Linux => None,
         };
         // The generator has a core of its own, where it is not inside the device.

@@ -125,8 +125,28 @@ words! {
     MultiPath = "ecmp",
     /// Its interfaces and routes are in a table of their own.
     OwnTable = "vrf",
+    /// It tracks connections and drops packets that fit none (the kernel's conntrack).
+    Conntrack = "conntrack",
+    /// Access lists on input: one rule that no packet matches, and one that permits all.
+    Acl1 = "iacl1sl",
+    /// The same with 10 rules that no packet matches.
+    Acl10 = "iacl10sl",
+    /// The same with 50.
+    Acl50 = "iacl50sl",
     /// It swaps both addresses of Ethernet before it passes a frame on.
     MacSwap = "macswap",
+}
+
+impl Feature {
+    /// Rules of its access lists that no packet matches; none without lists.
+    pub fn unmatched_rules(self) -> Option<u8> {
+        match self {
+            Feature::Acl1 => Some(1),
+            Feature::Acl10 => Some(10),
+            Feature::Acl50 => Some(50),
+            _ => None,
+        }
+    }
 }
 
 words! {
@@ -136,6 +156,8 @@ words! {
     Dense = "dense",
     /// Prefixes of all lengths, spread and nested as in the Internet's table; any address is sent to.
     Bgp = "bgp",
+    /// One route to all of them: a power of two of addresses, one after the other.
+    Net = "net",
 }
 
 words! {

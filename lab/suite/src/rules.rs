@@ -64,12 +64,17 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         let remedy = "a cross-connect has no table: 'base'";
         return clash("scale", &scale.to_string(), Function::FIELD, function.word(), remedy);
     }
-    if shape == Shape::Bgp && !function.is_routing() {
-        let remedy = "only routes have prefixes of many lengths: 'dense', or function 'ip4' or 'ip6'";
+    if shape != Shape::Dense && !function.is_routing() {
+        let remedy = "only routes have prefixes: 'dense', or function 'ip4' or 'ip6'";
         return clash(Shape::FIELD, shape.word(), Function::FIELD, function.word(), remedy);
     }
     if shape == Shape::Bgp && !matches!(scale, Scale::Entries(bgp::ROUTES_MIN..=bgp::ROUTES_MAX)) {
         let remedy = "so many routes have no such shape: 'dense', or 1k to 2m";
+        return clash(Shape::FIELD, shape.word(), "scale", &scale.to_string(), remedy);
+    }
+    let is_net = |scale| matches!(scale, Scale::Entries(entries) if entries > 1 && entries.is_power_of_two());
+    if shape == Shape::Net && !is_net(scale) {
+        let remedy = "a network has a power of two of addresses: 'dense', or such as 512 or 131072";
         return clash(Shape::FIELD, shape.word(), "scale", &scale.to_string(), remedy);
     }
     if let Some(contradiction) = of_feature(case) {
@@ -140,6 +145,14 @@ fn of_feature(case: &Case) -> Option<Contradiction> {
         (Feature::MacSwap, _) => {
             return with(Device::FIELD, device.word(), "testpmd alone swaps addresses: 'none', or device 'testpmd'");
         }
+        (Feature::Conntrack, Device::Linux) if function.is_routing() => return None,
+        (Feature::Conntrack, Device::Quiver | Device::Vpp) => {
+            return with(
+                Device::FIELD,
+                device.word(),
+                "the kernel alone tracks connections: 'none', or device 'linux'",
+            );
+        }
         (_, Device::Testpmd | Device::Linux) => {
             return with(Device::FIELD, device.word(), "it is not told to: 'none', or device 'quiver' or 'vpp'");
         }
@@ -155,7 +168,7 @@ fn of_feature(case: &Case) -> Option<Contradiction> {
         return with("scale", &scale.to_string(), remedy);
     }
     let remedy = match feature {
-        _ if shape == Shape::Dense => return None,
+        _ if shape != Shape::Bgp => return None,
         Feature::PolicyRouting => "policies send packets past the routes: 'dense'",
         Feature::MultiPath => "its routes have one next hop each: 'dense'",
         _ if is_urpf => "its senders are on the link, and no route is looked up for them: 'dense'",
@@ -200,6 +213,10 @@ mod tests {
                 "device 'quiver'; testpmd alone swaps addresses: 'none', or device 'testpmd'",
             ),
             (
+                "function: ip4, feature: conntrack",
+                "device 'quiver'; the kernel alone tracks connections: 'none', or device 'linux'",
+            ),
+            (
                 "function: l2xc, feature: vrf, device: testpmd",
                 "device 'testpmd'; it is not told to: 'none', or device 'quiver' or 'vpp'",
             ),
@@ -230,5 +247,16 @@ mod tests {
         let all = "urpfstrict, urpfloose, abf, ecmp, vrf, routecount, none";
         assert_eq!(cases(&format!("function: ip4, feature: [{all}], scale: [base, 3], device: [quiver, vpp]")), Ok(28));
         assert_eq!(cases("function: l2xc, feature: [none, macswap], device: testpmd"), Ok(2));
+        let lists = "iacl1sl, iacl10sl, iacl50sl";
+        assert_eq!(cases(&format!("function: [ip4], feature: [{lists}], device: [quiver, vpp]")), Ok(6));
+    }
+
+    #[test]
+    fn a_network_has_a_power_of_two_of_addresses() {
+        assert_eq!(cases("function: ip4, scale: [2, 131072], shape: net"), Ok(2));
+        for scale in ["base", "1", "20k"] {
+            let error = cases(&format!("function: ip4, scale: {scale}, shape: net")).expect_err(scale);
+            assert!(error.starts_with(&format!("shape 'net' contradicts scale '{scale}'; a network has")), "{error}");
+        }
     }
 }

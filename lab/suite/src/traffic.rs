@@ -166,6 +166,9 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
             let all = all.map(|(first, length, hop)| one(first.into(), length, hop)).collect();
             (all, Some(format!("random:{first}-{last}")))
         }
+        (Function::Ip4, Some(count)) if case.shape == Shape::Net => {
+            (vec![one(Ipv4Addr::new(network, 0, 0, 0).into(), length_of(32, count), 0)], None)
+        }
         (Function::Ip4, Some(count)) => {
             (spread(function, number, Ipv4Addr::new(network, 0, 0, 0).into(), count, hops), None)
         }
@@ -175,6 +178,9 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
         (Function::Ip6, Some(count)) if is_bgp => {
             let (all, sent_to) = bgp6::routes(number, count, HOPS as u8);
             (all.into_iter().map(|(first, length, hop)| one(first.into(), length, hop)).collect(), Some(sent_to))
+        }
+        (Function::Ip6, Some(count)) if case.shape == Shape::Net => {
+            (vec![one(wide.into(), length_of(128, count), 0)], None)
         }
         (Function::Ip6, Some(count)) => (spread(function, number, wide.into(), count, hops), None),
     };
@@ -193,6 +199,11 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
         policy_hop: (case.feature == Feature::PolicyRouting).then(|| hop(function, number, HOPS as u8)),
         destinations,
     }
+}
+
+/// Length of the prefix of so many addresses, a power of two, of this many bits.
+fn length_of(bits: u8, addresses: u32) -> u8 {
+    bits - addresses.trailing_zeros() as u8
 }
 
 /// Splits `count` host prefixes over up to `hops` groups, each with a next hop of its own.
@@ -262,6 +273,20 @@ mod tests {
             let half = odd.parse::<u32>().unwrap().div_ceil(2);
             assert_eq!(few.sides[0].routes.iter().map(|routes| routes.count).sum::<u32>(), half);
             assert!(few.sides[0].routes.iter().all(|routes| routes.count > 0));
+        }
+    }
+
+    #[test]
+    fn one_route_leads_to_a_network() {
+        for (suite, there) in [
+            ("function: ip4, scale: 2048, shape: net", "20.0.0.0/22"),
+            ("function: ip4, scale: 524288, shape: net", "20.0.0.0/14"),
+            ("function: ip6, scale: 2, shape: net", "2200::/128"),
+            ("function: ip6, scale: 131072, shape: net", "2200::/112"),
+        ] {
+            let [_, second] = traffic(suite).sides;
+            let [Routes { first, length, count: 1, .. }] = second.routes[..] else { panic!("{suite}: {second:?}") };
+            assert_eq!(format!("{first}/{length}"), there, "{suite}");
         }
     }
 

@@ -107,7 +107,7 @@ fn rates_and_counters_are_the_daemons() {
 
     // While packets pass.
     browser.wait("document.querySelector('.graph img').naturalWidth > 500");
-    for (width, name) in [(1400, "top-light"), (390, "top-phone")] {
+    for (width, name) in [(1400, "top-1400"), (390, "top-390")] {
         browser.resize(width, 844);
         let wide = browser.value("document.documentElement.scrollWidth - innerWidth").as_f64().unwrap();
         assert!(wide <= 0.0, "{name}: {wide} pixels are out of sight");

@@ -4,3 +4,5 @@ mod ends;
 mod losses;
 mod packets;
 mod pair;
+mod replay;
+mod tshark;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::Command;
 
 /// The function whose instructions are counted, as callgrind calls it. Patterns do not work for dumps.
-const COUNTED: &str = "quiver_bench::instructions::counted::counted_turns";
+const COUNTED: &str = "quiver_bench::instructions::turns::counted_turns";
 
 /// Instructions of some packets.
 #[derive(Clone, PartialEq, Eq, Debug)]

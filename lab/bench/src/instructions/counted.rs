@@ -1,13 +1,12 @@
 //! The program that runs under callgrind: each path with warm tables, and one function whose instructions count.
-//! Callgrind dumps its counts after each call of that function, and this program prints a line that names the dump.
+//! Callgrind dumps its counts after each call of that function (`turns`), and this program prints a line that names the dump.
 
-use std::hint::black_box;
+use quiver_engine::Level;
 
-use quiver_engine::{Level, Worker};
-
-use super::callgrind::Count;
+use super::connections;
+use super::turns::{counted_turns, say, warm_turns};
+use crate::graph;
 use crate::graph::filling::FILL;
-use crate::graph::{self, WAY};
 use crate::{memif, path};
 
 /// Packets received at once: full vectors, and small ones, where what a turn costs by itself counts.
@@ -18,10 +17,11 @@ const LARGE: [&str; 2] = ["million", "thousand"];
 /// Fillings of 256 packets that are counted through memif.
 const FILLINGS: usize = 4;
 
-/// All that is counted, at one level.
-pub fn run(level: Level) -> Result<(), String> {
+/// All that is counted, at one level; `only` is a part of its name.
+pub fn run(level: Level, only: &str) -> Result<(), String> {
     let is_large = |name: &str| LARGE.iter().any(|word| name.contains(word));
-    for path in path::all().iter().filter(|path| !is_large(path.name) && path.in_flight == FILL) {
+    let is_counted = |path: &&path::Path| path.name.contains(only) && !is_large(path.name) && path.in_flight == FILL;
+    for path in path::all().iter().filter(is_counted) {
         let mut bench = graph::Bench::new(path, level)?;
         for vector in VECTORS {
             // What only the first packets do is no part of it.
@@ -34,7 +34,13 @@ pub fn run(level: Level) -> Result<(), String> {
             say(path.name, vector, FILL);
         }
     }
-    VECTORS.into_iter().try_for_each(|packets| through_memif(level, packets))
+    if "memif".contains(only) {
+        VECTORS.into_iter().try_for_each(|packets| through_memif(level, packets))?;
+    }
+    if "connections".contains(only) {
+        connections::count(level)?;
+    }
+    Ok(())
 }
 
 /// A ring of 64-byte packets from one peer to another. Which stores pay is measured with a clock by the driver; but its first
@@ -62,22 +68,4 @@ fn through_memif(level: Level, packets: usize) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn say(path: &str, vector: usize, packets: usize) {
-    println!("{}", Count { path: path.into(), way: WAY.into(), vector: vector.to_string(), packets, instructions: 0 });
-}
-
-fn warm_turns(worker: &mut Worker, turns: usize) {
-    for _ in 0..turns {
-        black_box(worker.turn(0));
-    }
-}
-
-/// The counted function; callgrind finds it by its name.
-#[inline(never)]
-fn counted_turns(worker: &mut Worker, turns: usize) {
-    for _ in 0..turns {
-        black_box(worker.turn(0));
-    }
 }

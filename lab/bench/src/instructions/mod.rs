@@ -1,9 +1,11 @@
 //! `cargo xtask instructions`: how many instructions a packet takes on each path, by way, vector and level, counted by
 //! callgrind and compared with what was kept. The same program takes the same number on a busy machine, so this can be a
-//! test where ticks cannot. Callgrind does not know AVX-512: there `cargo xtask disassemble` counts the loops' instructions.
+//! test where ticks cannot. Of the connection generator's rows it is how many a connection takes. Callgrind does not know AVX-512: there `cargo xtask disassemble` counts the loops' instructions.
 
 mod callgrind;
+mod connections;
 mod counted;
+mod turns;
 
 use std::path::Path;
 

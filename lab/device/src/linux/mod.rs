@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quiver_suite::Part;
+use quiver_suite::field::Feature;
 use serde_json::Value;
 
 use crate::ground::Ground;
@@ -42,6 +43,7 @@ pub struct Linux {
     configuration: String,
     plan: Plan,
     growth: Growth,
+    is_tracking: bool,
 }
 
 impl Linux {
@@ -64,7 +66,8 @@ impl Linux {
         let keeper = keeper.map_err(|error| without_vlans(job, error))?;
         let growth = Growth::new(LINUX, &traffic);
         let cpus = job.cpus.clone();
-        Ok(Linux { ground, keeper, ports, cpus, version, configuration, plan, growth })
+        let is_tracking = job.case.feature == Feature::Conntrack;
+        Ok(Linux { ground, keeper, ports, cpus, version, configuration, plan, growth, is_tracking })
     }
 }
 
@@ -123,6 +126,9 @@ impl Device for Linux {
         let answer = self.ground.ask(&format!("cat /proc/net/snmp && {LINKS}"))?;
         let (snmp, listed) = answer.split_once("\n[").unwrap_or((&answer, ""));
         let mut counters = statistics::ip_drops(snmp);
+        if self.is_tracking {
+            counters.extend(statistics::tracked(&self.ground.ask("cat /proc/net/stat/nf_conntrack")?));
+        }
         for (port, link) in self.ports.iter().zip(links(&self.ports, &format!("[{listed}"))?) {
             for direction in ["rx", "tx"] {
                 for (name, count) in link["stats64"][direction].as_object().into_iter().flatten() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use quiver_suite::field::Function;
+use quiver_suite::field::{Feature, Function};
 use quiver_suite::{Routes, Side, Traffic};
 
 use crate::Job;
@@ -12,6 +12,8 @@ const BRIDGE: &str = "quiver-br";
 /// The table of a test's routes on a host, and how early it is looked at there.
 const TABLE: u32 = 4739;
 const PREFERENCE: u32 = 1;
+/// The table of rules of its filter.
+const FILTER: &str = "inet quiver_lab";
 
 /// All steps, and where routes go.
 pub struct Plan {
@@ -41,6 +43,9 @@ impl Plan {
         match job.case.function {
             Function::Ip4 | Function::Ip6 => {
                 plan.router(job.case.function == Function::Ip6, job.site.is_some(), ports, &traffic.sides);
+                if job.case.feature == Feature::Conntrack {
+                    plan.track();
+                }
             }
             Function::Bridge | Function::CrossConnect => plan.bridge(),
         }
@@ -81,6 +86,14 @@ impl Plan {
             self.ip(&format!("link set dev {part} master {BRIDGE}"), &format!("ip link set dev {part} nomaster"));
         }
         self.ip(&format!("link set dev {BRIDGE} up"), "");
+    }
+
+    /// Tracks connections: the kernel does so in namespaces with rules that look at their state.
+    fn track(&mut self) {
+        let add = format!("nft add table {FILTER}");
+        self.steps.push(Step { does: add, undone: Some(format!("nft delete table {FILTER}")) });
+        self.does(format!("rule add chain {FILTER} forward '{{ type filter hook forward priority 0; }}'"));
+        self.does(format!("rule add rule {FILTER} forward ct state invalid counter drop"));
     }
 
     fn router(&mut self, is_ip6: bool, is_host: bool, ports: &[String; 2], sides: &[Side; 2]) {

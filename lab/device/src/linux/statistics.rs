@@ -42,9 +42,41 @@ pub fn ip_drops(snmp: &str) -> BTreeMap<String, u64> {
     drops.filter_map(|(name, count)| Some((format!("ip {name}"), count.parse().ok()?))).collect()
 }
 
+/// Conntrack's counts of packets: those that it found in no connection that may begin so, and those without room for their connection;
+/// and its entries. A line has the names, and each core one with its numbers in hexadecimal; all have the same entries.
+pub fn tracked(stat: &str) -> BTreeMap<String, u64> {
+    const PACKETS: [&str; 4] = ["invalid", "insert_failed", "drop", "early_drop"];
+    let mut lines = stat.lines().map(str::split_whitespace);
+    let names: Vec<&str> = lines.next().into_iter().flatten().collect();
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        for (name, number) in names.iter().zip(line) {
+            let Ok(number) = u64::from_str_radix(number, 16) else { continue };
+            let count: &mut u64 = counts.entry(format!("conntrack {name}")).or_default();
+            match *name {
+                "entries" => *count = number,
+                _ => *count += number,
+            }
+        }
+    }
+    counts
+        .retain(|name, _| name == "conntrack entries" || PACKETS.iter().any(|end| name.ends_with(&format!(" {end}"))));
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conntracks_counts_are_of_all_cores_and_its_entries_are_not() {
+        let stat = "entries  found invalid insert_failed drop early_drop icmp_error\n\
+                    0000000a 00000001 00000010 00000000 00000001 00000000 00000000\n\
+                    0000000a 00000001 00000001 00000002 00000000 00000000 00000000\n";
+        let counts = [("drop", 1), ("early_drop", 0), ("entries", 10), ("insert_failed", 2), ("invalid", 17)];
+        assert_eq!(tracked(stat), counts.map(|(name, count)| (format!("conntrack {name}"), count)).into());
+        assert_eq!(tracked(""), BTreeMap::new());
+    }
 
     #[test]
     fn softirq_time_is_that_of_the_cores_set_aside() {

@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use quiver_device::{Job, Port, start};
 use quiver_netns::{Namespace, World, run, veth};
 use quiver_stop::Stop;
-use quiver_suite::field::Function;
+use quiver_suite::field::{Feature, Function};
 use quiver_suite::{Case, Traffic};
 
 use crate::ends;
@@ -60,6 +60,10 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
     assert!(busy.packets >= 80, "{busy:?}");
     let counters = device.counters()?;
     assert!(counters.values().any(|count| *count >= 20));
+    if case.feature == Feature::Conntrack {
+        // A connection for the echo requests of each host.
+        assert!(counters["conntrack entries"] >= 2 && counters["conntrack invalid"] == 0, "{counters:?}");
+    }
     // Those whose packet sockets are asked: what one loses while nobody empties its ring is told.
     if let Some(before) = counters.get("af-packet ring-full") {
         let process = process_of(folder.path()).ok_or("the device's process")?;

@@ -22,7 +22,7 @@ use quiver_suite::Case;
 use quiver_suite::field::{Device as Name, Function, Word as _};
 
 /// Cases by memif: devices, and what they do there.
-const MEMIF: [(&[Name], &str); 27] = [
+const MEMIF: [(&[Name], &str); 30] = [
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 9000"),
     (&[Name::Testpmd], "function: l2xc, feature: macswap, frame: 64"),
@@ -40,6 +40,9 @@ const MEMIF: [(&[Name], &str); 27] = [
     (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 8, feature: abf, encap: dot1q, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, feature: ecmp, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, feature: vrf, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, feature: iacl10sl, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2048, shape: net, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 64, shape: net, feature: iacl1sl, frame: 78"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, frame: 9000"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 20, frame: 78"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, feature: routecount, frame: 78"),
@@ -53,11 +56,13 @@ const MEMIF: [(&[Name], &str); 27] = [
 ];
 
 /// Cases by interfaces of the kernel.
-const HOSTS: [(&[Name], &str); 4] = [
+const HOSTS: [(&[Name], &str); 6] = [
     (&[Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Linux], "function: l2bd, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Linux], "function: ip4, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Linux], "function: ip6, frame: 78"),
+    (&[Name::Linux], "function: ip4, feature: conntrack, frame: 64"),
+    (&[Name::Linux], "function: ip6, scale: 64, shape: net, feature: conntrack, frame: 78"),
 ];
 
 fn main() -> ExitCode {
@@ -103,7 +108,10 @@ fn trial(case: Case, run: impl FnOnce() -> Result<(), Failed> + Send + 'static) 
         Name::Quiver => (!has_quiverd()).then_some("quiverd is not built: `cargo build -p quiverd`"),
         Name::Vpp => find("vpp").is_none().then_some("no program vpp in PATH"),
         Name::Testpmd => find("dpdk-testpmd").is_none().then_some("no program dpdk-testpmd: package dpdk-dev"),
-        Name::Linux => None,
+        Name::Linux => match case.needs().program {
+            Some(program) if find(program).is_none() => Some("no program nft: package nftables"),
+            _ => None,
+        },
     };
     if let Some(reason) = missing {
         eprintln!("{} is left out: {reason}", case.name());

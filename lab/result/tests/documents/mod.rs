@@ -128,6 +128,7 @@ fn extension() -> Extension {
         ..trial.clone()
     };
     Extension {
+        times: BTreeMap::from([("connect".into(), latencies().pdr_0)]),
         version: EXTENSION,
         machine: Machine {
             architecture: "x86_64".into(),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use quiver_connections::Load;
 use quiver_generator::cores::allowed;
 use quiver_generator::daemon::built;
 use quiver_generator::{Generator, Link, Makes, NAME, Setup};
 use quiver_netns::Namespace;
+use quiver_result::Counters;
 use quiver_stop::Stop;
 use quiver_suite::{Case, Traffic};
 use tempfile::TempDir;
@@ -172,21 +173,33 @@ impl<'run> Field<'run> {
         }
     }
 
+    /// The client's daemon, and the server's if it is another one.
+    fn daemons(&self) -> impl Iterator<Item = &Generator> {
+        [&self.client].into_iter().chain(&self.server)
+    }
+
+    /// Busy ticks of the server's worker, where it has one of its own.
+    fn server_ticks(&mut self) -> Result<Option<u64>, Error> {
+        Ok(self.server.as_mut().map(Generator::busy_ticks).transpose()?)
+    }
+
     /// Opens connections for so many seconds, and waits for their end.
     pub fn trial(&mut self, words: &str, load: &Load, seconds: f64, ceiling: Option<f64>) -> Result<Trial, Error> {
         check(self.stop)?;
-        let begun = Instant::now();
+        let (begun, start) = (Instant::now(), SystemTime::now());
         let before = self.losses()?;
         let stations = self.stations.clone();
         let (server, side) = self.server();
         server.begin(side, &format!("{words} {} side server", stations[1]))?;
         let ticks = self.client.busy_ticks()?;
+        let server_ticks = self.server_ticks()?;
         self.client.begin(0, &format!("{words} {} side client", stations[0]))?;
         let opening = Instant::now();
         let mut wait = self.stop.wait(Duration::from_secs_f64(seconds));
         while !wait.is_over() {
             wait.sleep(LOOK_EVERY);
         }
+        let resident = self.daemons().filter_map(Generator::memory).collect();
         self.client.stop_opening(0)?;
         let opening = opening.elapsed().as_secs_f64();
         // The last try is as long after the one before as all others together.
@@ -201,11 +214,39 @@ impl<'run> Field<'run> {
         server.stop_opening(side)?;
         let server = server.wait_for_end(side, stop.wait(limit))?;
         let ticks = self.client.busy_ticks()?.saturating_sub(ticks);
+        let since_then = |(now, then): (u64, u64)| now.saturating_sub(then);
+        let server_ticks = self.server_ticks()?.zip(server_ticks).map(since_then);
         let losses = since(&before, self.losses()?);
         let intended = (load.rate > 0.0).then_some(load.rate);
         let effective = begun.elapsed().as_secs_f64();
-        let trial = Trial { client, server, intended, opening, effective, losses, ticks, limit: Limit::Load };
+        let limit = Limit::Load;
+        let trial = Trial {
+            client,
+            server,
+            intended,
+            begun: start,
+            opening,
+            effective,
+            losses,
+            ticks,
+            server_ticks,
+            resident,
+            limit,
+        };
         Ok(Trial { limit: trial.judge(ceiling), ..trial })
+    }
+
+    /// Configuration of generator and device, by name.
+    pub fn configuration(&self) -> BTreeMap<String, String> {
+        let own = (NAME.to_owned(), self.client.configuration());
+        self.devices.iter().flat_map(|(devices, _)| devices.configuration()).chain([own]).collect()
+    }
+
+    /// Counters of generator and device, by name.
+    pub fn counters(&mut self) -> Result<Counters, Error> {
+        let own = (NAME.to_owned(), self.client.drops()?);
+        let devices = self.devices.as_mut().map(|(devices, _)| devices.counters()).transpose()?;
+        Ok(devices.into_iter().flatten().chain([own]).collect())
     }
 
     /// Losses up to now of generators, links and device, by their own names.

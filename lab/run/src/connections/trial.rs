@@ -1,11 +1,14 @@
 //! One trial: what both ends counted, and who was the limit.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use quiver_generator::connections::Ends;
+use quiver_search::{Seconds, TrialResult};
 use serde_json::{Value, json};
 
 use super::counting::Counting;
+use crate::Error;
 
 /// Share of the ceiling from which on the generator may have been the limit.
 const AT_CEILING: f64 = 0.95;
@@ -43,6 +46,8 @@ pub struct Trial {
     pub server: Ends,
     /// Connections to be opened in a second, if that was limited.
     pub intended: Option<f64>,
+    /// When it began.
+    pub begun: SystemTime,
     /// Seconds in which connections were opened.
     pub opening: f64,
     /// Seconds of the trial in all.
@@ -51,6 +56,10 @@ pub struct Trial {
     pub losses: BTreeMap<String, u64>,
     /// Busy ticks of the client's worker. Its server shares them where both are on one core.
     pub ticks: u64,
+    /// Busy ticks of the server's worker, where it has one of its own.
+    pub server_ticks: Option<u64>,
+    /// Resident memory in bytes at the end of opening: of the client's process, and of the server's if it is another one.
+    pub resident: Vec<f64>,
     /// Who was the limit.
     pub limit: Limit,
 }
@@ -65,7 +74,28 @@ impl Trial {
         match counting {
             Counting::Closed => self.client.count("closed").saturating_sub(self.client.count("retransmitted")),
             Counting::Established => self.client.count("established"),
+            Counting::Packets { each } => self.arrived(each) / u64::from(each.max(1)),
         }
+    }
+    /// Packets that arrived of those that the attempted transactions have, less those that arrived beyond that.
+    fn arrived(&self, each: u32) -> u64 {
+        let expected = self.attempted() * u64::from(each);
+        let arrived = self.client.count("packets-received") + self.server.count("packets-received");
+        expected.saturating_sub(expected.abs_diff(arrived))
+    }
+    /// The result for a search over connections or transactions of which so many were to be opened.
+    pub(super) fn result(&self, counting: Counting, intended: u64) -> Result<TrialResult, Error> {
+        let (each, received) = match counting {
+            Counting::Packets { each } => (u64::from(each), self.arrived(each)),
+            _ => (1, self.counted(counting)),
+        };
+        Ok(TrialResult {
+            intended: intended * each,
+            sent: self.attempted() * each,
+            received,
+            sending: Seconds::new(self.opening.max(1e-6))?,
+            effective: Seconds::new(self.effective)?,
+        })
     }
     /// Connections per second.
     pub fn rate(&self, counting: Counting) -> f64 {
@@ -103,6 +133,8 @@ impl Trial {
             "lost": {"to-server": self.lost()[0], "to-client": self.lost()[1]},
             "losses": self.losses,
             "busy-ticks": self.ticks,
+            "server-busy-ticks": self.server_ticks,
+            "resident": self.resident,
             "seconds": self.effective,
             "limit": self.limit.word(),
         })
@@ -116,7 +148,19 @@ mod tests {
     fn trial(client: Value, server: Value, intended: Option<f64>) -> Trial {
         let (client, server) = (Ends { shown: client }, Ends { shown: server });
         let losses = BTreeMap::new();
-        Trial { client, server, intended, opening: 1.0, effective: 1.0, losses, ticks: 0, limit: Limit::Load }
+        Trial {
+            client,
+            server,
+            intended,
+            begun: SystemTime::UNIX_EPOCH,
+            opening: 1.0,
+            effective: 1.0,
+            losses,
+            ticks: 0,
+            server_ticks: None,
+            resident: vec![],
+            limit: Limit::Load,
+        }
     }
 
     #[test]
@@ -140,5 +184,20 @@ mod tests {
         assert_eq!((lossy.judge(Some(1e6)), lossy.judge(None)), (Limit::Device, Limit::Generator));
         assert_eq!([Counting::Closed, Counting::Established].map(|counting| lossy.counted(counting)), [997, 1000]);
         assert_eq!(trial(client, server, None).judge(None), Limit::Generator);
+    }
+
+    #[test]
+    fn a_transaction_loses_what_did_not_come_and_what_was_not_expected() {
+        let rule = Counting::Packets { each: 10 };
+        for (received, counted) in
+            [([500_u64, 500], 100), ([499, 500], 99), ([500, 502], 99), ([0, 0], 0), ([2000, 500], 0)]
+        {
+            let client = json!({"attempted": 100, "packets-received": received[0]});
+            let trial = trial(client, json!({"packets-received": received[1]}), Some(100.0));
+            assert_eq!(trial.counted(rule), counted, "{received:?}");
+            let result = trial.result(rule, 120).expect("a result");
+            let lost = 1000_u64.abs_diff(received.iter().sum::<u64>()).min(1000);
+            assert_eq!((result.intended, result.sent, result.received), (1200, 1000, 1000 - lost), "{received:?}");
+        }
     }
 }
