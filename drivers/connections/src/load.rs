@@ -217,7 +217,7 @@ impl Load {
                 request.max(response)
             ));
         }
-        if transport == Transport::Udp && request == 0 {
+        if transport == Transport::Udp && request == 0 && self.replay.is_none() {
             return wrong("request 0: a client over UDP sends 1 byte at least".into());
         }
         if transport == Transport::Udp && self.profile.until_close {

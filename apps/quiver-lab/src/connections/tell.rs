@@ -153,7 +153,7 @@ fn tell_trial(report: &Report, trial: &Trial) {
 mod tests {
     use super::*;
 
-    /// What a search found.
+    /// Report of a search.
     fn report(bounds: [(&str, Option<f64>); 2]) -> Report {
         let bounds = bounds.map(|(goal, lower)| (goal.to_owned(), lower, None)).to_vec();
         Report {

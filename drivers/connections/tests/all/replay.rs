@@ -54,7 +54,7 @@ fn flows_go_as_they_were_captured_between_other_ends() {
             let packet = Packet::dissect(bytes);
             assert!(!format!("{packet}").contains("bad-"), "{packet}");
             packet.layers.into_iter().find_map(|layer| match layer {
-                Layer::Tcp(tcp) => Some((tcp.sequence, tcp.acknowledgment, tcp.flags.0)),
+                Layer::Tcp(tcp) => Some((tcp.seq, tcp.ack, tcp.flags.0)),
                 Layer::Udp(_) => Some((0, 0, bytes.len() as u8)),
                 _ => None,
             })

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Order for a run of connections.
 
 use std::path::PathBuf;
 

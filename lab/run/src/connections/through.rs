@@ -1,4 +1,4 @@
-//! What is between both ends, and the load with the addresses that it has there.
+//! Path between both ends, and the load with the addresses that it has there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
