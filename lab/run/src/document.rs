@@ -8,7 +8,7 @@ use quiver_result::{
     Time, Trial, UTI,
 };
 use quiver_suite::Case;
-use quiver_suite::field::{Search, Word};
+use quiver_suite::field::{Keyword, Search};
 
 use crate::bed::Bed;
 use crate::{Error, Place, machine};

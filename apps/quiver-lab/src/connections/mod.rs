@@ -14,7 +14,7 @@ use quiver_store::default_unsent;
 use quiver_suite::field::{Device, Driver, Feature};
 use quiver_terminal::say;
 
-use crate::keep::{self, Keep, Kept};
+use crate::keep::{self, Keep, StoredAt};
 use crate::{LabError, run, show_error, within};
 
 /// Load a device with TCP or UDP connections, as client and server
@@ -227,15 +227,15 @@ fn measure(asked: &Connections) -> Result<Outcome, LabError> {
 }
 
 /// Whether a document is where it should be; says where it is.
-fn is_kept(kept: Kept) -> bool {
+fn is_kept(kept: StoredAt) -> bool {
     match kept {
-        Kept::There { place } => {
+        StoredAt::There { place } => {
             if place != keep::LINES {
                 say(place);
             }
             true
         }
-        Kept::Not { why, here } => {
+        StoredAt::Not { why, here } => {
             let here = here.map(|here| format!("; it is kept in {here}")).unwrap_or_default();
             say(format_args!("the document is not stored: {why}{here}"));
             false

@@ -9,7 +9,7 @@ use crate::Lengths;
 
 /// Order for a run.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RunOrder {
     /// The load in words, as `connections start` reads them; addresses are added where a device has its own.
     pub words: String,
     /// Path of the connections.

@@ -8,10 +8,10 @@ use quiver_result::{
     Bounds, Document, Outcome, Quantity, Rate, RateUnit, SampledRate, Samples, TestType, Time, Trial as Record,
 };
 use quiver_suite::Case;
-use quiver_suite::field::{Device, Feature, Word as _};
+use quiver_suite::field::{Device, Feature, Keyword as _};
 
-use super::asked::Asked;
-use super::search::{Bounds as Found, Seek};
+use super::asked::RunOrder;
+use super::search::{Bounds as GoalResult, Seek};
 use super::through::Through;
 use super::trial::{Limit, Trial};
 use crate::Error;
@@ -28,7 +28,7 @@ const BARE_FRAME: u32 = 64;
 const TIMES: [(&str, &str); 3] = [("connect", "connect"), ("first_byte", "first-byte"), ("completion", "completion")];
 
 /// Names of a test: `64b-1c-1n1l-memif-ethip4tcp-ip4base-h253-p63-s15939-cps-ndrpdr`. A generator by itself is `tg`, as in CSIT.
-pub(super) fn named(load: &Load, asked: &Asked) -> Named {
+pub(super) fn named(load: &Load, asked: &RunOrder) -> Named {
     let profile = &load.profile;
     let transport = if profile.transport == Transport::Tcp { "tcp" } else { "udp" };
     let family = if load.is_ip4() { "ip4" } else { "ip6" };
@@ -90,9 +90,9 @@ fn feature(case: Option<&Case>) -> Option<&'static str> {
 /// The document of trials, and of the bounds that a search found.
 pub(super) fn document(
     mut test: Test<'_>,
-    asked: &Asked,
+    asked: &RunOrder,
     trials: &[Trial],
-    bounds: &[Found],
+    bounds: &[GoalResult],
     ceiling: Option<f64>,
 ) -> Result<Document, Error> {
     if let Some(ceiling) = ceiling {
@@ -126,17 +126,17 @@ pub(super) fn document(
 }
 
 /// The trial whose times and counts stand for the result: the last one at the lower bound of the first goal, or the last of all.
-fn shown<'trial>(trials: &'trial [Trial], bounds: &[Found]) -> Option<&'trial Trial> {
+fn shown<'trial>(trials: &'trial [Trial], bounds: &[GoalResult]) -> Option<&'trial Trial> {
     let lower = bounds.first().and_then(|(_, lower, _)| *lower);
     let at = lower.and_then(|lower| trials.iter().rev().find(|trial| trial.intended == Some(lower)));
     at.or(trials.last())
 }
 
-fn outcome(asked: &Asked, trials: &[Trial], bounds: &[Found]) -> Result<Outcome, Error> {
+fn outcome(asked: &RunOrder, trials: &[Trial], bounds: &[GoalResult]) -> Result<Outcome, Error> {
     let rate = |value: f64| -> Result<Rate, Error> {
         Ok(Rate { rate: Quantity { value: amount(value)?, unit: RateUnit::Cps }, bandwidth: None })
     };
-    let of = |(_, lower, upper): &Found| -> Result<Bounds, Error> {
+    let of = |(_, lower, upper): &GoalResult| -> Result<Bounds, Error> {
         let lower = lower.ok_or(Error::Nothing("no load was good enough"))?;
         Ok(Bounds { lower: rate(lower)?, upper: upper.map(rate).transpose()? })
     };
@@ -191,7 +191,7 @@ mod tests {
         let through = router.map_or(Through::OneCore, |router| Through::router(router, words).expect("a router"));
         let search = search.map(|seek| (seek, Lengths::SHORT));
         let asked =
-            Asked { words: words.into(), through, time: 1.0, counting: Counting::Closed, search, program: None };
+            RunOrder { words: words.into(), through, time: 1.0, counting: Counting::Closed, search, program: None };
         named(&Load::parse(&words_for(words, &asked.through).expect("words")).expect("a load"), &asked)
     }
 

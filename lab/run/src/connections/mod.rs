@@ -17,7 +17,7 @@ use quiver_stop::Stop;
 use quiver_suite::Case;
 use serde_json::{Value, json};
 
-pub use asked::Asked;
+pub use asked::RunOrder;
 pub use counting::Counting;
 pub use quiver_generator::connections::Ends;
 pub use search::Seek;
@@ -73,7 +73,7 @@ impl Report {
 /// # Errors
 /// The load is wrong, the machine cannot do it, or generator or device fail.
 pub fn connections(
-    asked: &Asked,
+    asked: &RunOrder,
     place: &Place,
     stop: &Stop,
     tell: &mut dyn FnMut(&Progress),

@@ -102,7 +102,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use quiver_connections::Load;
-    use quiver_suite::field::{Device, Driver, Word as _};
+    use quiver_suite::field::{Device, Driver, Keyword as _};
 
     use super::*;
     use crate::connections::{Router, Through};

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_connections::Load;
-use quiver_suite::field::{Device, Driver, Feature, Scale, Word as _};
+use quiver_suite::field::{Device, Driver, Feature, Keyword as _, Scale};
 use quiver_suite::{Case, Traffic};
 
 use crate::Error;
