@@ -4,9 +4,11 @@
 //! an earlier one was done. A client that does not read gets no more answers until it does.
 
 use std::future::pending;
+use std::task::{Context, Poll, Waker};
 
-use quiver_control::Control;
+use quiver_control::object::Objects;
 use quiver_control::transaction::Author;
+use quiver_control::{Control, Pace};
 
 use crate::api::names::{SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY};
 use crate::api::{Answer, Api, Call, FRAME, frame};
@@ -21,8 +23,6 @@ use crate::wire::{Input, Wire};
 pub const REQUEST_MAX: usize = 1 << 20;
 /// Bytes of answers that wait for their reader until no more requests are looked at.
 const ANSWERS_MAX: usize = 256 << 10;
-/// Requests that are answered before others get their turn.
-const BATCH: usize = 64;
 /// Bytes of memory that may be unused behind those that wait.
 const SPARE: usize = 64 << 10;
 
@@ -137,12 +137,25 @@ impl Session {
                 self.output.extend(client.take_events());
             }
         }
-        for _ in 0..BATCH {
+        // Workers hear of the changes of all these requests at once.
+        let control = self.control.clone();
+        Objects::together(&control, || self.answer_in_turn(Pace::this_turn(&control)))
+    }
+    /// Answers requests for as long as the turn goes on.
+    fn answer_in_turn(&mut self, mut turn: Pace) -> bool {
+        while turn.goes_on() {
             if self.end.is_some() || self.output.len() >= ANSWERS_MAX {
                 return false;
             }
             match &mut self.answer {
-                Answer::Waiting(_) => return false,
+                // Most have waited for nothing: the requests behind them are answered in the same turn.
+                Answer::Waiting(answer) => match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(answered) => {
+                        self.output.extend(answered);
+                        self.answer = Answer::Done;
+                    }
+                    Poll::Pending => return false,
+                },
                 Answer::Parts(parts) => {
                     if !parts.next(&mut self.output) {
                         self.answer = Answer::Done;

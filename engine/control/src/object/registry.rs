@@ -256,6 +256,18 @@ impl Objects {
     pub fn around_steps(&self, around: impl Fn(&Control, Moment) + 'static) {
         self.around.add(around);
     }
+    /// Does several changes within one pair of calls of these functions: nothing of `work` may wait.
+    pub fn together<T>(control: &Control, work: impl FnOnce() -> T) -> T {
+        struct Together<'c>(&'c Control);
+        impl Drop for Together<'_> {
+            fn drop(&mut self) {
+                self.0.objects().around.call(self.0, Moment::After);
+            }
+        }
+        control.objects().around.call(control, Moment::Before);
+        let _together = Together(control);
+        work()
+    }
     /// The memory budget of objects, and its use by kind.
     pub fn budget_use(&self) -> BudgetUse {
         self.budget.usage()

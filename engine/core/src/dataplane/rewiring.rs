@@ -47,18 +47,22 @@ impl Dataplane {
         self.blueprint.rewire(node, arc, to);
         self.wire();
     }
-    /// Lets changes of the graph wait for each other: those up to [`Dataplane::post_changes`] are posted as one. Letters do not overtake
-    /// them: what is posted meanwhile goes behind the changes before it.
+    /// Lets changes of the graph wait for each other: those up to [`Dataplane::post_changes`] are posted as one, and workers are woken then.
+    /// Letters do not overtake them: what is posted meanwhile goes behind the changes before it. May be called again before that.
     ///
     /// PERF: an interface that comes into being enables features of several rooms. A wiring that workers have is copied
     /// where it changes, so each that is posted costs as much as enabling the features.
     pub fn collect_changes(&self) {
-        self.changes.collect(true);
+        self.changes.begin();
     }
-    /// Posts the changes since [`Dataplane::collect_changes`], if there are any.
+    /// Ends one [`Dataplane::collect_changes`]; the last end posts the changes, if there are any.
     pub fn post_changes(&self) {
-        self.changes.collect(false);
-        self.post_wiring();
+        if self.changes.end() {
+            self.post_wiring();
+            if self.changes.take_left() {
+                self.workers.iter().for_each(|worker| worker.mailbox.wake());
+            }
+        }
     }
     /// Has the wiring as it is now posted. Called after every change of the blueprint.
     pub(super) fn wire(&mut self) {
@@ -82,7 +86,7 @@ impl Dataplane {
         self.changes.posted();
         for worker in &self.workers {
             let (wiring, attic) = (wiring.clone(), self.attic.clone());
-            worker.mailbox.post(move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring)));
+            self.leave(worker, move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring)));
         }
     }
 }

@@ -145,6 +145,20 @@ fn changes_that_wait_for_each_other_are_one_letter_that_no_other_overtakes() {
     assert_eq!((net.worker.turn(0), net.run()), (0, vec!["0sc".to_owned(), "1s".to_owned()]), "nothing is left");
     net.dataplane.enable("middle", "b", 1, true).expect("known");
     assert_eq!(net.worker.turn(0), 1, "a change that waits for no other");
+    for enabled in [false, true] {
+        net.dataplane.collect_changes();
+        net.dataplane.enable("middle", "b", 1, enabled).expect("known");
+    }
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 0, "they wait for the outer end");
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 1);
+    // The number that a letter frees belongs to no feature any more.
+    net.dataplane.collect_changes();
+    net.dataplane.detach(0, ());
+    assert_eq!(net.worker.turn(0), 2, "first the features are disabled");
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 0);
 }
 
 arcs! {
