@@ -251,8 +251,8 @@ impl Control {
 }
 
 impl Objects {
-    /// Calls `around` before and after each step of a change: the parts that its room asks for can then be done as one. A step may
-    /// lie within another one.
+    /// Calls `around` before and after each step of a change, and before and after the steps or requests that share a turn: the parts
+    /// that rooms ask for can then be done as one. Such pairs of calls lie within each other.
     pub fn around_steps(&self, around: impl Fn(&Control, Moment) + 'static) {
         self.around.add(around);
     }
