@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use console::Term;
-use quiver_run::{Lengths, expected, share};
+use quiver_run::{Lengths, expected};
 use quiver_suite::Case;
 
 /// A run that takes longer asks first.
@@ -16,16 +16,6 @@ pub fn total(cases: &[Case], lengths: Lengths, turns: Option<u16>) -> Duration {
     let before = |place: usize| cases.get(place.wrapping_sub(1)).filter(|_| turns.is_none());
     let each = cases.iter().enumerate().filter_map(|(place, case)| expected(case, before(place), lengths).ok());
     each.sum::<Duration>() * u32::from(turns.unwrap_or(1))
-}
-
-/// Moves cases that share generator and device behind the first of them.
-pub fn gather(cases: &mut Vec<Case>, lengths: Lengths) {
-    let mut gathered: Vec<Case> = Vec::with_capacity(cases.len());
-    for case in cases.drain(..) {
-        let last = gathered.iter().rposition(|before| share(before, &case, lengths));
-        gathered.insert(last.map_or(gathered.len(), |place| place + 1), case);
-    }
-    *cases = gathered;
 }
 
 /// A time as people say it: seconds up to two minutes, minutes up to two hours, then hours.

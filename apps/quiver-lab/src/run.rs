@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use quiver_result::Trial;
 use quiver_run::{
     Comparison, Cost, Distance, Error, Lengths, NEAR_NS, Place, Sequence, Stop, TRIAL_MIN, Terms, compare, costs,
-    groups, headline,
+    gather, groups, headline,
 };
 use quiver_store::default_unsent;
 use quiver_suite::Case;
@@ -126,7 +126,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     let lengths =
         asked.trial.unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT }).enduring(asked.endure);
     if asked.interleave.is_none() {
-        estimate::gather(&mut cases, lengths);
+        gather(&mut cases, lengths);
     }
     let time = |cases: &[Case]| estimate::total(cases, lengths, asked.interleave);
     // The process that the user started asks: those inside of it have no terminal.
@@ -173,7 +173,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
         cases.truncate(number as usize);
         if asked.interleave.is_none() {
-            estimate::gather(&mut cases, lengths);
+            gather(&mut cases, lengths);
         }
     }
     if !cases.is_empty() {

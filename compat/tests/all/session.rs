@@ -203,7 +203,7 @@ fn requests_that_need_not_wait_are_answered_in_one_turn_with_their_changes_toget
     });
     let moments = Rc::new(RefCell::new(vec![]));
     let noted = moments.clone();
-    control.objects().around_steps(move |_, moment| noted.borrow_mut().push(moment));
+    control.objects().around_turns(move |_, moment| noted.borrow_mut().push(moment));
     let number = control.room::<Api>().id_of("test_later").expect("it was added");
     let mut session = Session::new(control);
     session.receive(&hello());

@@ -19,12 +19,12 @@ impl<L> Letters<L> {
     }
     /// Posts a letter, and wakes the worker if it sleeps.
     pub(crate) fn put(&self, letter: L) {
-        self.leave(letter);
+        self.push(letter);
         seam("a letter posted, its reader not woken");
         self.wake();
     }
-    /// Posts a letter for a worker that is woken later by [`Letters::wake`].
-    pub(crate) fn leave(&self, letter: L) {
+    /// Posts a letter. The caller wakes the worker later, by [`Letters::wake`].
+    pub(crate) fn push(&self, letter: L) {
         seam("about to post");
         self.letters.push(letter);
     }

@@ -155,9 +155,14 @@ impl Segment {
     }
     /// Calls `each` with every entry and what it says now, in the order in which they were added, or nearly so.
     pub fn read(&self, mut each: impl FnMut(&str, Reading)) {
-        for name in self.names(0, usize::MAX) {
+        for name in self.all_names() {
             self.read_one(&name, |reading| each(&name, reading));
         }
+    }
+    /// The names of all entries. Changes of the directory wait for [`NAMES`] of them at most.
+    pub fn all_names(&self) -> impl Iterator<Item = String> {
+        let parts = (0..).step_by(NAMES).map(|first| self.names(first, NAMES));
+        parts.take_while(|names| !names.is_empty()).flatten()
     }
     /// The names of so many entries from a place on. One that is removed changes the places of others.
     pub fn names(&self, first: usize, count: usize) -> Vec<String> {
@@ -230,6 +235,9 @@ pub enum Reading<'s> {
         sum: u64,
     },
 }
+
+/// Names that are copied under one lock.
+const NAMES: usize = 256;
 
 /// A change of the directory.
 pub struct Edit<'s> {

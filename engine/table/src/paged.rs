@@ -1,6 +1,6 @@
 //! Rows by number in pages: a copy shares all pages but those that are changed in it.
 //!
-//! For tables that control publishes as snapshots: a change of one row copies its page, the list of 16 pages that it is in, and the
+//! For tables that control publishes as snapshots: a change of one row copies its page, the list of 32 pages that it is in, and the
 //! list of these lists, however many rows there are. Workers find a row by three loads.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub const PAGE: usize = 256;
 
 /// Pages whose list is shared or copied as one. PERF: a copy counts each page's users, and so does its end; most tables have a few
 /// pages.
-const PAGES: usize = 16;
+const PAGES: usize = 32;
 
 type Page<T, const ROWS: usize> = Arc<[T; ROWS]>;
 

@@ -163,6 +163,11 @@ impl<'run> Bed<'run> {
         Ok(())
     }
 
+    /// The case that runs on it.
+    pub fn case(&self) -> &'run Case {
+        self.case
+    }
+
     /// Versions of both, by name.
     pub fn versions(&self) -> BTreeMap<String, String> {
         let own = (NAME.to_owned(), self.generator.version().to_owned());

@@ -38,7 +38,7 @@ pub use lengths::{Lengths, TRIAL_MIN};
 pub use place::Place;
 pub use quiver_result::LIMITED;
 pub use quiver_stop::Stop;
-pub use sequence::{Sequence, share};
+pub use sequence::{Sequence, gather};
 pub use so_far::{SoFar, so_far};
 pub use terms::Terms;
 pub use turns::{Comparison, Peer, compare, groups};

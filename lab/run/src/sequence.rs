@@ -11,7 +11,7 @@ use crate::figure::figure;
 use crate::terms::check;
 use crate::{Error, Lengths, Place, Stop, Terms, seek, speed_up, unavailable};
 
-/// The figure of documents whose case was not the first one of its processes: how many came before.
+/// Figure: number of cases that these processes ran before.
 const EARLIER: &str = "earlier_cases";
 
 /// Runs cases one after the other. With short trials, cases that differ in search, load or window alone share generator and device:
@@ -25,11 +25,21 @@ pub struct Sequence<'run> {
     earlier: u32,
 }
 
+/// Moves cases that share generator and device behind the first of them.
+pub fn gather(cases: &mut Vec<Case>, lengths: Lengths) {
+    let mut gathered: Vec<Case> = Vec::with_capacity(cases.len());
+    for case in cases.drain(..) {
+        let last = gathered.iter().rposition(|before| share(before, &case, lengths));
+        gathered.insert(last.map_or(gathered.len(), |place| place + 1), case);
+    }
+    *cases = gathered;
+}
+
 /// Whether a case goes on with the generator and device of another one.
 pub fn share(before: &Case, case: &Case, lengths: Lengths) -> bool {
-    let leaves_all = |search| matches!(search, Search::Mrr | Search::NdrPdr | Search::Latency | Search::ClosedLoop);
+    let keeps_device = |search| matches!(search, Search::Mrr | Search::NdrPdr | Search::Latency | Search::ClosedLoop);
     let same = Case { search: case.search, load: case.load, window: case.window, ..*before };
-    !lengths.is_csit() && leaves_all(before.search) && leaves_all(case.search) && same == *case
+    !lengths.is_csit() && keeps_device(before.search) && keeps_device(case.search) && same == *case
 }
 
 impl<'run> Sequence<'run> {
@@ -55,17 +65,16 @@ impl<'run> Sequence<'run> {
         check(stop)?;
         let mut test = Test::new(case, place)?;
         let found = if case.search == Search::SpeedUp {
-            speed_up::run(case, place, terms, stop, &mut test, tell)
+            speed_up::run(case, place, terms, stop, &mut test, tell).map_err(unavailable)
         } else {
-            self.bed(case, terms).and_then(|mut bed| {
+            self.bed(case, terms, &mut test).and_then(|mut bed| {
                 let found = seek::seek(&mut bed, case.search, terms.lengths, &mut test.figures, tell);
                 // Ctrl-C reaches the processes of this terminal, too: what fails then has been interrupted.
                 let found = found.map_err(|error| check(stop).err().unwrap_or(error));
                 test.learn(&mut bed);
-                if self.earlier > 0 {
-                    test.figures.push(figure(EARLIER, self.earlier.into(), "cases")?);
-                }
-                if found.is_ok() && next.is_some_and(|next| share(case, next, terms.lengths)) {
+                // A device that has died is this case's failure, not the next one's.
+                if found.is_ok() && next.is_some_and(|next| share(case, next, terms.lengths)) && bed.counters().is_ok()
+                {
                     (self.bed, self.earlier) = (Some(bed), self.earlier + 1);
                     return found;
                 }
@@ -73,26 +82,45 @@ impl<'run> Sequence<'run> {
                 found.and_then(|found| ended.map(|()| found))
             })
         };
-        match found.map_err(unavailable) {
+        match found {
             Err(lacking @ Error::Lacking(_)) => Err(lacking),
             found => test.document(found.map_err(|error| check(stop).err().unwrap_or(error))),
         }
     }
 
-    /// Generator and device for a case: those of the case before, if it left them.
-    fn bed(&mut self, case: &'run Case, terms: &Terms) -> Result<Bed<'run>, Error> {
-        if let Some(mut bed) = self.bed.take() {
+    /// Generator and device for a case: those of the case before, if it left them and they fit.
+    fn bed(&mut self, case: &'run Case, terms: &Terms, test: &mut Test<'_>) -> Result<Bed<'run>, Error> {
+        if let Some(mut bed) = self.bed.take().filter(|bed| share(bed.case(), case, terms.lengths)) {
+            test.figures.push(figure(EARLIER, self.earlier.into(), "cases")?);
             bed.turn_to(case, terms)?;
             return Ok(bed);
         }
         self.earlier = 0;
-        Bed::start(case, self.place, terms, self.stop)
+        Bed::start(case, self.place, terms, self.stop).map_err(unavailable)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cases_that_share_processes_stand_together_in_their_order() {
+        let text = "suites:\n- {driver: memif, frame: 64, function: ip4, scale: [20k, 2m], search: mrr}\n\
+                    - {driver: memif, frame: 64, function: ip4, scale: [20k, 2m], search: [ndrpdr, reconf]}\n";
+        let mut cases = quiver_suite::read([("test.yaml", text)]).expect("suites");
+        let told = |cases: &[Case]| cases.iter().map(Case::name).collect::<Vec<_>>();
+        let listed = told(&cases);
+        gather(&mut cases, Lengths::CSIT);
+        assert_eq!(told(&cases), listed, "with CSIT's trials none does");
+        gather(&mut cases, Lengths::SHORT);
+        let ends: Vec<String> =
+            told(&cases).iter().map(|name| name.rsplit('-').take(2).collect::<Vec<_>>().join(" ")).collect();
+        let (small, large) = ("ip4scale20k", "ip4scale2m");
+        let expected = [("mrr", small), ("ndrpdr", small), ("mrr", large), ("ndrpdr", large)];
+        assert_eq!(ends[..4], expected.map(|(search, scale)| format!("{search} {scale}")), "{ends:?}");
+        assert!(ends[4..].iter().all(|end| end.starts_with("reconf")), "{ends:?}");
+    }
 
     #[test]
     fn cases_share_processes_if_nothing_of_these_differs_and_trials_are_short() {

@@ -217,6 +217,7 @@ pub struct Objects {
     fault: RefCell<Option<Fault>>,
     end_checks: RefCell<Vec<EndCheck>>,
     pub(super) around: Around,
+    around_turns: Around,
     pub(super) budget: Budget,
     reach: Cell<Reach>,
     make_stand_in: RefCell<Option<MakeStandIn>>,
@@ -251,20 +252,24 @@ impl Control {
 }
 
 impl Objects {
-    /// Calls `around` before and after each step of a change, and before and after the steps or requests that share a turn: the parts
-    /// that rooms ask for can then be done as one. Such pairs of calls lie within each other.
+    /// Calls `around` before and after each step of a change: the parts that its room asks for can then be done as one. A step may
+    /// lie within another one.
     pub fn around_steps(&self, around: impl Fn(&Control, Moment) + 'static) {
         self.around.add(around);
     }
-    /// Does several changes within one pair of calls of these functions: nothing of `work` may wait.
+    /// Calls `around` before and after the steps, or the requests, that share a turn. A turn may lie within another one.
+    pub fn around_turns(&self, around: impl Fn(&Control, Moment) + 'static) {
+        self.around_turns.add(around);
+    }
+    /// Runs `work` between the two calls of the functions of [`Objects::around_turns`]. `work` must not wait.
     pub fn together<T>(control: &Control, work: impl FnOnce() -> T) -> T {
         struct Together<'c>(&'c Control);
         impl Drop for Together<'_> {
             fn drop(&mut self) {
-                self.0.objects().around.call(self.0, Moment::After);
+                self.0.objects().around_turns.call(self.0, Moment::After);
             }
         }
-        control.objects().around.call(control, Moment::Before);
+        control.objects().around_turns.call(control, Moment::Before);
         let _together = Together(control);
         work()
     }

@@ -140,7 +140,9 @@ impl Dataplane {
         self.generations.change(interface);
         self.ports.remove(&interface);
         self.parts.set(interface, None);
-        // Posted before the letter that frees the interface's number, which another interface may get at once.
+        // No packet is received once features go. They go before the letter that frees the interface's number, which another
+        // interface may get at once.
+        self.post_all(|_| move |w: &mut Worker| w.set_up(interface, false));
         if self.blueprint.disable_all(interface) {
             self.wire();
         }

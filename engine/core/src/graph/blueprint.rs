@@ -201,15 +201,19 @@ impl Blueprint {
             return Err(GraphError::ArcTwice(spec.name));
         }
         self.arcs.push(spec);
-        let ends_at =
-            |arc: &FeatureArcSpec| self.arcs.iter().position(|other| other.name == arc.end && other.name != arc.name);
-        self.beyond = self.arcs.iter().map(ends_at).collect();
+        self.find_beyond();
         self.features.push(vec![]);
         self.places.push(vec![]);
         self.wiring = None;
         let (its, others) = std::mem::take(&mut self.early).into_iter().partition(|early| early.arc == spec.name);
         self.early = others;
         Vec::into_iter(its).try_for_each(|early| self.feature(early))
+    }
+    /// Finds the arcs at which arcs end, once there are other arcs.
+    pub(super) fn find_beyond(&mut self) {
+        let ends_at =
+            |arc: &FeatureArcSpec| self.arcs.iter().position(|other| other.name == arc.end && other.name != arc.name);
+        self.beyond = self.arcs.iter().map(ends_at).collect();
     }
     /// Registers a feature on an arc, which may be registered later, up to [`Blueprint::check`].
     pub fn feature(&mut self, spec: FeatureSpec) -> Result<(), GraphError> {

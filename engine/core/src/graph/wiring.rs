@@ -57,7 +57,7 @@ pub(crate) enum Target {
     Features { arc: u16, position: u16 },
 }
 
-/// Rows of a page of [`FeatureTable`]: those of some 64 interfaces.
+/// Rows of a page of [`FeatureTable`]: of an arc with 15 features those of 64 interfaces.
 const NEXT_PAGE: usize = 1024;
 
 /// The features of an arc, by interface and position on it.
