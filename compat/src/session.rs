@@ -3,10 +3,12 @@
 //! Requests are answered one after the other, each whole before the next: a client knows by the answer to a later one that
 //! an earlier one was done. A client that does not read gets no more answers until it does.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
+use std::task::{Context, Poll, Waker};
 
-use quiver_control::Control;
+use quiver_control::object::Objects;
 use quiver_control::transaction::Author;
+use quiver_control::{Control, Pace};
 
 use crate::api::names::{SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY};
 use crate::api::{Answer, Api, Call, FRAME, frame};
@@ -21,8 +23,6 @@ use crate::wire::{Input, Wire};
 pub const REQUEST_MAX: usize = 1 << 20;
 /// Bytes of answers that wait for their reader until no more requests are looked at.
 const ANSWERS_MAX: usize = 256 << 10;
-/// Requests that are answered before others get their turn.
-const BATCH: usize = 64;
 /// Bytes of memory that may be unused behind those that wait.
 const SPARE: usize = 64 << 10;
 
@@ -53,15 +53,17 @@ pub struct Session {
     taken: usize,
     output: Vec<u8>,
     answer: Answer,
+    /// Whether the answer was polled in this turn of its task and will wake it.
+    has_waker: bool,
     end: Option<Hangup>,
 }
 
 impl Session {
     /// A client that has just connected; `control` knows on whose behalf.
     pub fn new(control: Control) -> Session {
-        let (client, input, output, end) = Default::default();
+        let (client, input, output, has_waker, end) = Default::default();
         let user = control.author().clone();
-        Session { control, user, release: None, client, input, taken: 0, output, answer: Answer::Done, end }
+        Session { control, user, release: None, client, input, taken: 0, output, answer: Answer::Done, has_waker, end }
     }
     /// Lets it find the checksums of another release of VPP.
     #[must_use]
@@ -106,9 +108,15 @@ impl Session {
     }
     /// Waits for the events that an answer or the client waits for. May be dropped at any time.
     pub async fn changed(&mut self) {
+        let mut has_waker = std::mem::take(&mut self.has_waker);
         match (&mut self.answer, &self.client) {
             (Answer::Waiting(answer), _) => {
-                let answered = answer.await;
+                // This turn of the task has looked at it already; the answer wakes the task when it goes on.
+                let answered = poll_fn(|context| match std::mem::take(&mut has_waker) {
+                    true => Poll::Pending,
+                    false => answer.as_mut().poll(context),
+                });
+                let answered = answered.await;
                 self.answer = Answer::Done;
                 self.control.room_mut::<Trace>().note_told(&self.control, &answered);
                 self.output.extend(answered);
@@ -122,12 +130,24 @@ impl Session {
     }
     /// Answers waiting requests, a part at a time; returns whether there is more to do at once.
     pub fn work(&mut self) -> bool {
+        let mut turn = Pace::this_turn(&self.control);
+        let more = self.work_in(&mut Context::from_waker(Waker::noop()), &mut turn);
+        self.has_waker = false;
+        more
+    }
+    /// The same for the task that calls it. If there is more to do, returns the turn that is over: the rest belongs to the next one.
+    pub async fn work_in_task(&mut self) -> Option<Pace> {
+        let mut turn = Pace::this_turn(&self.control);
+        poll_fn(|context| Poll::Ready(self.work_in(context, &mut turn))).await.then_some(turn)
+    }
+    fn work_in(&mut self, context: &mut Context, turn: &mut Pace) -> bool {
+        self.has_waker = false;
         let before = self.output.len();
-        let more = self.answer_some();
+        let more = self.answer_some(context, turn);
         self.control.room_mut::<Trace>().note_told(&self.control, &self.output[before..]);
         more
     }
-    fn answer_some(&mut self) -> bool {
+    fn answer_some(&mut self, context: &mut Context, turn: &mut Pace) -> bool {
         if let Some(client) = &self.client {
             if client.is_overrun() {
                 self.end.get_or_insert(Hangup::Overrun);
@@ -137,12 +157,28 @@ impl Session {
                 self.output.extend(client.take_events());
             }
         }
-        for _ in 0..BATCH {
+        // Workers hear of the changes of all these requests at once.
+        let control = self.control.clone();
+        Objects::together(&control, || self.answer_in_turn(context, turn))
+    }
+    /// Answers requests for as long as the turn goes on.
+    fn answer_in_turn(&mut self, context: &mut Context, turn: &mut Pace) -> bool {
+        while turn.goes_on() {
             if self.end.is_some() || self.output.len() >= ANSWERS_MAX {
                 return false;
             }
             match &mut self.answer {
-                Answer::Waiting(_) => return false,
+                // Most answers are ready at once: later requests then share the turn.
+                Answer::Waiting(answer) => match answer.as_mut().poll(context) {
+                    Poll::Ready(answered) => {
+                        self.output.extend(answered);
+                        self.answer = Answer::Done;
+                    }
+                    Poll::Pending => {
+                        self.has_waker = true;
+                        return false;
+                    }
+                },
                 Answer::Parts(parts) => {
                     if !parts.next(&mut self.output) {
                         self.answer = Answer::Done;

@@ -30,7 +30,7 @@ enum Task {
     /// instruction set that they are compiled for, and as long as those that were kept; `UPDATE=1` keeps the new ones
     Disassemble,
     /// Build the benchmarks' release and count the instructions of a packet under callgrind, beside those that were kept;
-    /// `UPDATE=1` keeps the new ones
+    /// `UPDATE=1` keeps the new ones and writes the tables of the README and of docs/performance.md anew
     Instructions,
     /// Run the whole daemon on a virtual clock, with seeded faults: many seeds, or one with all that happens
     #[command(disable_help_flag = true)]

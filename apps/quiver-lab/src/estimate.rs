@@ -10,11 +10,12 @@ use quiver_suite::Case;
 /// A run that takes longer asks first.
 const ASKED_FROM: Duration = Duration::from_secs(3600);
 
-/// About how long so many runs of each case take, one after the other. Cases whose lengths are refused count nothing: their own
-/// runs tell why.
-pub fn total(cases: &[Case], lengths: Lengths, times: u16) -> Duration {
-    let each = cases.iter().filter_map(|case| expected(case, lengths).ok());
-    each.sum::<Duration>() * u32::from(times)
+/// About how long the cases take one after the other, or each so many times in turns with others. Cases whose lengths are refused
+/// count nothing: their own runs tell why.
+pub fn total(cases: &[Case], lengths: Lengths, turns: Option<u16>) -> Duration {
+    let before = |place: usize| cases.get(place.wrapping_sub(1)).filter(|_| turns.is_none());
+    let each = cases.iter().enumerate().filter_map(|(place, case)| expected(case, before(place), lengths).ok());
+    each.sum::<Duration>() * u32::from(turns.unwrap_or(1))
 }
 
 /// A time as people say it: seconds up to two minutes, minutes up to two hours, then hours.
@@ -90,8 +91,8 @@ mod tests {
             "suites: [{function: l2xc, driver: memif, frame: [64, 128], search: mrr}]",
         )])
         .unwrap();
-        let once = total(&cases, Lengths::CSIT, 1);
-        assert_eq!(total(&cases, Lengths::CSIT, 6), 6 * once);
-        assert_eq!(once, 2 * total(&cases[..1], Lengths::CSIT, 1));
+        let once = total(&cases, Lengths::CSIT, None);
+        assert_eq!(total(&cases, Lengths::CSIT, Some(6)), 6 * once);
+        assert_eq!(once, 2 * total(&cases[..1], Lengths::CSIT, None));
     }
 }

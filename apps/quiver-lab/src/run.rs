@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use quiver_result::Trial;
 use quiver_run::{
-    Comparison, Cost, Distance, Error, Lengths, NEAR_NS, Place, Stop, TRIAL_MIN, Terms, compare, costs, groups,
-    headline,
+    Comparison, Cost, Distance, Error, Lengths, NEAR_NS, Place, Sequence, Stop, TRIAL_MIN, Terms, compare, costs,
+    gather, groups, headline,
 };
 use quiver_store::default_unsent;
 use quiver_suite::Case;
@@ -61,7 +61,7 @@ pub struct Run {
     /// The quiverd that cases of Quiver measure, in place of the one that is installed
     #[arg(long, value_name = "FILE")]
     quiverd: Option<PathBuf>,
-    /// Trials of 0.1 s, few of them, and wide intervals
+    /// Trials of 0.1 s, few of them, and wide intervals. Cases that differ in search, load or window alone share processes
     #[arg(long)]
     short: bool,
     /// The same with trials of so many seconds
@@ -125,7 +125,10 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     let (mut cases, _) = select(&asked.expression, asked.suites.as_deref(), testbed.as_ref())?;
     let lengths =
         asked.trial.unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT }).enduring(asked.endure);
-    let time = |cases: &[Case]| estimate::total(cases, lengths, asked.interleave.unwrap_or(1));
+    if asked.interleave.is_none() {
+        gather(&mut cases, lengths);
+    }
+    let time = |cases: &[Case]| estimate::total(cases, lengths, asked.interleave);
     // The process that the user started asks: those inside of it have no terminal.
     if !asked.yes && !keep::is_inside() && estimate::can_ask() {
         let can_run: Vec<Case> =
@@ -169,6 +172,9 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
         cases.truncate(number as usize);
+        if asked.interleave.is_none() {
+            gather(&mut cases, lengths);
+        }
     }
     if !cases.is_empty() {
         say(estimate::told(cases.len(), time(&cases)));
@@ -185,8 +191,9 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     match asked.interleave {
         None => {
             let display = Display::new(cases.len(), results);
-            for case in &cases {
-                runner.case(case, &display, &mut summary);
+            let mut sequence = Sequence::new(&runner.place, &runner.stop);
+            for (place, case) in cases.iter().enumerate() {
+                runner.case(&mut sequence, case, cases.get(place + 1), &display, &mut summary);
                 if summary.is_interrupted {
                     break;
                 }
@@ -241,26 +248,31 @@ struct Runner {
 }
 
 impl Runner {
-    /// Runs a case, keeps its document, and tells the numbers that it is compared by; and its trials.
-    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Found {
+    /// Runs a case, keeps its document, and tells the numbers that it is compared by; and its trials. `next` runs behind it.
+    fn case<'run>(
+        &self,
+        sequence: &mut Sequence<'run>,
+        case: &'run Case,
+        next: Option<&Case>,
+        display: &Display,
+        summary: &mut Summary,
+    ) -> Found {
         let name = case.name();
         display.begin(&name);
         let is_quiver = case.device == Device::Quiver;
         let terms = Terms { program: self.quiverd.clone().filter(|_| is_quiver), ..self.terms.clone() };
-        let document =
-            match quiver_run::run(case, &self.place, &terms, &self.stop, &mut |progress| display.show(&name, progress))
-            {
-                Ok(document) => document,
-                Err(Error::Interrupted) => {
-                    summary.is_interrupted = true;
-                    return Found::default();
-                }
-                Err(error) => {
-                    display.say(&format!("{name}: skipped: {error}"));
-                    *summary.skipped.entry(error.to_string()).or_default() += 1;
-                    return Found::default();
-                }
-            };
+        let document = match sequence.run(case, next, &terms, &mut |progress| display.show(&name, progress)) {
+            Ok(document) => document,
+            Err(Error::Interrupted) => {
+                summary.is_interrupted = true;
+                return Found::default();
+            }
+            Err(error) => {
+                display.say(&format!("{name}: skipped: {error}"));
+                *summary.skipped.entry(error.to_string()).or_default() += 1;
+                return Found::default();
+            }
+        };
         let place = match self.keep.write(&document) {
             StoredAt::There { place } => Some(place),
             StoredAt::Not { why, here } => {
@@ -304,7 +316,8 @@ impl Runner {
                     places.reverse();
                 }
                 for place in places {
-                    let of_case = self.case(&group[place], &display, summary);
+                    let mut alone = Sequence::new(&self.place, &self.stop);
+                    let of_case = self.case(&mut alone, &group[place], None, &display, summary);
                     found[place] = of_case.compared;
                     trials[place].extend(of_case.trials);
                     if summary.is_interrupted {

@@ -1,6 +1,7 @@
 //! The sockets of VPP's binary API: bytes are carried between clients and their sessions ([`quiver_compat::session`]).
 
 use std::cell::RefCell;
+use std::future::pending;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,8 +10,8 @@ use std::str::FromStr;
 use nix::unistd::Gid;
 use quiver_compat::session::Hangup;
 use quiver_compat::{Api, Release, Session, json, release};
-use quiver_control::Control;
 use quiver_control::transaction::Source;
+use quiver_control::{Control, Pace};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -133,7 +134,7 @@ async fn exchange(
 ) -> io::Result<()> {
     let mut was = Activity::Idle;
     loop {
-        let busy = session.work();
+        let mut more = session.work_in_task().await;
         // Most clients wait for their answer: it goes out without another look at the socket.
         let has_read = send(stream, session)?;
         place.holds(session.held());
@@ -162,7 +163,7 @@ async fn exchange(
         let ready = tokio::select! {
             ready = stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => ready?,
             () = session.changed() => continue,
-            () = tokio::task::yield_now(), if busy => continue,
+            () = next_turn(&mut more) => continue,
         };
         if ready.is_readable() && session.wants_input() {
             let mut buffer = buffer.borrow_mut();
@@ -173,6 +174,14 @@ async fn exchange(
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Waits for the next turn of long work; for ever if there is none.
+async fn next_turn(turn: &mut Option<Pace>) {
+    match turn {
+        Some(turn) => turn.next_turn().await,
+        None => pending().await,
     }
 }
 

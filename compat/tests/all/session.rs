@@ -6,6 +6,7 @@ use std::future::ready;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use quiver_compat::session::{Hangup, REQUEST_MAX};
@@ -13,6 +14,7 @@ use quiver_compat::trace::{self, TraceFiles};
 use quiver_compat::{Api, Caller, Message, Refusal, Retval, Session, Subscribers, Text, Wire, add};
 use quiver_control::cli::Output;
 use quiver_control::files::FileError;
+use quiver_control::object::Moment;
 use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
@@ -29,6 +31,13 @@ struct TestAdd {
 #[message(reply)]
 struct TestAddReply {
     number: u32,
+}
+
+/// Answer after so many seconds.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct TestLater {
+    seconds: u32,
 }
 
 /// A colour.
@@ -178,6 +187,40 @@ fn requests_are_answered_in_order_and_refused_by_numbers() {
     assert_eq!(refused, Err(Retval::LIMIT_EXCEEDED));
     let numbers = caller.dump(&TestCountDump { count: 3 }).iter().map(|one| one.number).collect::<Vec<_>>();
     assert_eq!(numbers, [0, 1, 2]);
+}
+
+#[test]
+fn requests_that_need_not_wait_are_answered_in_one_turn_with_their_changes_together() {
+    let executor = Executor::new(0);
+    let (control, _) = hosted(&executor);
+    add(&control, "later", (1, 0, 0), |file| {
+        file.waiting(|control: Control, TestLater { seconds }: TestLater| async move {
+            if seconds > 0 {
+                control.sleep(Duration::from_secs(seconds.into())).await;
+            }
+            Ok(())
+        });
+    });
+    let moments = Rc::new(RefCell::new(vec![]));
+    let noted = moments.clone();
+    control.objects().around_turns(move |_, moment| noted.borrow_mut().push(moment));
+    let number = control.room::<Api>().id_of("test_later").expect("it was added");
+    let mut session = Session::new(control);
+    session.receive(&hello());
+    output(&mut session);
+    moments.take();
+    for seconds in [0, 0, 5, 0] {
+        session.receive(&framed(number, &[0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, seconds]));
+    }
+    // A frame's header, number, context and retval.
+    let reply = 16 + 2 + 4 + 4;
+    assert!(!session.work(), "it waits for the third one");
+    assert_eq!((session.output().len() / reply, moments.take()), (2, vec![Moment::Before, Moment::After]));
+    assert_eq!(session.changed().now_or_never(), None);
+    executor.advance_to(executor.time() + Duration::from_secs(5));
+    session.changed().now_or_never().expect("the time is over");
+    session.work();
+    assert_eq!(session.output().len() / reply, 4);
 }
 
 #[test]

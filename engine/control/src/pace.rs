@@ -27,6 +27,11 @@ impl Pace {
         Pace { control: Some(control.clone()), began: None, steps: 0 }
     }
 
+    /// Work that has begun in this turn, and goes on in a later one if [`Pace::goes_on`] says no.
+    pub fn this_turn(control: &Control) -> Pace {
+        Pace { control: Some(control.clone()), began: Some(control.now()), steps: 0 }
+    }
+
     /// Work in one go.
     pub(crate) fn at_once() -> Pace {
         Pace { control: None, began: None, steps: 0 }

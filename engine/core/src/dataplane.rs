@@ -295,13 +295,20 @@ impl Dataplane {
     pub fn post(&self, worker: usize, letter: impl FnOnce(&mut Worker) + Send + 'static) {
         self.post_wiring();
         if let Some(handle) = self.workers.get(worker) {
-            handle.mailbox.post(letter);
+            self.deliver(handle, letter);
+        }
+    }
+    /// Posts a letter. Its worker is woken at once, or by [`Dataplane::wake_workers`].
+    fn deliver(&self, worker: &Handle, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        match self.changes.wakes_now() {
+            true => worker.mailbox.post(letter),
+            false => worker.mailbox.push(Box::new(letter)),
         }
     }
     /// Posts work to every worker, made for each.
     pub fn post_all<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
         self.post_wiring();
-        self.workers.iter().enumerate().for_each(|(i, w)| w.mailbox.post(letter(i)));
+        self.workers.iter().enumerate().for_each(|(i, worker)| self.deliver(worker, letter(i)));
     }
     /// Asks a worker; the answer comes when it has read its mail. An error means that the worker is gone.
     pub fn ask<T: Send + 'static>(

@@ -19,9 +19,17 @@ impl<L> Letters<L> {
     }
     /// Posts a letter, and wakes the worker if it sleeps.
     pub(crate) fn put(&self, letter: L) {
+        self.push(letter);
+        seam("a letter posted, its reader not woken");
+        self.wake();
+    }
+    /// Posts a letter. The caller wakes the worker later, by [`Letters::wake`].
+    pub(crate) fn push(&self, letter: L) {
         seam("about to post");
         self.letters.push(letter);
-        seam("a letter posted, its reader not woken");
+    }
+    /// Wakes the worker if it sleeps.
+    pub(crate) fn wake(&self) {
         self.sleeper.wake();
     }
     /// Asks the worker's thread to end.

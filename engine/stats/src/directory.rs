@@ -1,6 +1,7 @@
 //! The entries: as control keeps them, and as they are written for clients. Called between the marks of a change only
 //! (see [`Edit`](crate::Edit)), but for lengths and values, which clients may find changed at any time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,10 +22,23 @@ const PART: usize = 32;
 /// In place of a place: there is no such entry.
 const NOWHERE: u32 = u32::MAX;
 
+/// An entry. PERF: its name is in the memory alone, for with a hundred thousand interfaces there are two million entries.
 pub(crate) struct Entry {
     pub id: EntryId,
-    pub name: Arc<str>,
     pub value: Value,
+}
+
+/// The name of an entry, read from the memory.
+pub(crate) struct Name {
+    bytes: [u8; NAME_BYTES],
+    length: usize,
+}
+
+impl Name {
+    /// The name as text: [`entry_name`] leaves ASCII alone.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
 }
 
 pub(crate) enum Value {
@@ -121,8 +135,31 @@ impl Directory {
         self.find(self.names.hash(name), name)
     }
     fn find(&self, hash: Hash, name: &str) -> Option<&Entry> {
-        let has_it = |id| self.get(EntryId(id)).is_some_and(|entry| &*entry.name == name);
+        let has_it = |id| self.place(EntryId(id)).is_some_and(|place| self.has_name(place, name));
         self.get(EntryId(self.names.find(hash, has_it)?))
+    }
+    /// The words of the name of the entry at a place.
+    fn name_words(&self, place: usize) -> &[AtomicU64] {
+        let at = self.vector.data() + place * ENTRY_WORDS;
+        &self.memory.words()[at + ENTRY_NAME..at + ENTRY_WORDS]
+    }
+    fn has_name(&self, place: usize, name: &str) -> bool {
+        let parts = name.as_bytes().chunks(8).map(word_of).chain([0]);
+        name.len() < NAME_BYTES
+            && self.name_words(place).iter().zip(parts).all(|(word, part)| word.load(Relaxed) == part)
+    }
+    /// The name of the entry at a place.
+    pub fn name(&self, place: usize) -> Name {
+        let mut bytes = [0; NAME_BYTES];
+        for (to, word) in bytes.chunks_mut(8).zip(self.name_words(place)) {
+            to.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
+        Name { bytes, length }
+    }
+    /// The name of an entry.
+    pub fn name_of(&self, id: EntryId) -> Option<Name> {
+        Some(self.name(self.place(id)?))
     }
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
         self.entries.get(self.place(id)?)
@@ -157,22 +194,25 @@ impl Directory {
         });
         self.places[id.0 as usize] = place as u32;
         self.names.insert(hash, id.0);
-        self.entries.push(Entry { id, name, value });
+        self.entries.push(Entry { id, value });
         self.write(place);
+        write_bytes(self.name_words(place), name.as_bytes());
         self.store(self.vector.at, self.entries.len() as u64);
         Some(id)
     }
     /// Takes an entry away. The last one takes its place, so that no place is ever empty: GoVPP ends its list at one.
     pub fn remove(&mut self, id: EntryId) {
         let Some(place) = self.place(id) else { return };
-        let gone = self.entries.swap_remove(place);
-        self.names.remove(self.names.hash(&gone.name), id.0);
+        self.names.remove(self.names.hash(self.name(place).as_str()), id.0);
+        self.entries.swap_remove(place);
         self.places[id.0 as usize] = NOWHERE;
         self.free.push(id);
         if let Some(moved) = self.entries.get(place) {
             let (moved, is_symlink) = (moved.id, matches!(moved.value, Value::Symlink { .. }));
             self.places[moved.0 as usize] = place as u32;
             self.write(place);
+            let (to, from) = (self.name_words(place), self.name_words(self.entries.len()));
+            to.iter().zip(from).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
             // Nothing leads to a symlink, and the others hardly ever move.
             if !is_symlink {
                 let leads = |entry: &Entry| matches!(entry.value, Value::Symlink { to, .. } if to == moved);
@@ -190,13 +230,12 @@ impl Directory {
         if self.named(&name).is_some_and(|other| other.id != id) {
             return false;
         }
-        let old = std::mem::replace(&mut self.entries[place].name, name.clone());
-        self.names.remove(self.names.hash(&old), id.0);
+        self.names.remove(self.names.hash(self.name(place).as_str()), id.0);
         self.names.insert(self.names.hash(&name), id.0);
-        self.write(place);
+        write_bytes(self.name_words(place), name.as_bytes());
         true
     }
-    /// Writes an entry at its place.
+    /// Writes type and value of an entry at its place.
     fn write(&self, place: usize) {
         let (entry, at) = (&self.entries[place], self.vector.data() + place * ENTRY_WORDS);
         let value = match &entry.value {
@@ -205,10 +244,9 @@ impl Directory {
             Value::Names { vector, .. } => self.address(vector.data()),
             Value::Symlink { to, column } => layout::symlink(self.place(*to).unwrap_or(0) as u32, *column),
         };
-        let words = &self.memory.words()[at..at + ENTRY_WORDS];
+        let words = &self.memory.words()[at..at + ENTRY_NAME];
         words[0].store(entry.value.kind() as u64, Relaxed);
         words[ENTRY_VALUE].store(value, Relaxed);
-        write_bytes(&words[ENTRY_NAME..], entry.name.as_bytes());
     }
     /// Takes more words for a vector and copies its elements. None, and nothing changed, if there is no room.
     fn enlarge(&mut self, vector: Stretch, words: usize) -> Option<Stretch> {
@@ -287,8 +325,8 @@ impl Directory {
             *shown = new;
         }
         if len > new && !self.told {
-            let name = self.entries[place].name.clone();
-            self.full(&name);
+            let name = self.name(place);
+            self.full(name.as_str());
         }
     }
 
@@ -344,20 +382,23 @@ impl Directory {
 /// Writes bytes into words; the rest of these is zero.
 fn write_bytes(words: &[AtomicU64], bytes: &[u8]) {
     let (used, rest) = words.split_at(bytes.len().div_ceil(8).min(words.len()));
-    for (word, part) in used.iter().zip(bytes.chunks(8)) {
-        let mut eight = [0; 8];
-        eight[..part.len()].copy_from_slice(part);
-        word.store(u64::from_le_bytes(eight), Relaxed);
-    }
+    used.iter().zip(bytes.chunks(8)).for_each(|(word, part)| word.store(word_of(part), Relaxed));
     rest.iter().for_each(|word| word.store(0, Relaxed));
 }
 
+/// Up to eight bytes as a word; the rest of it is zero.
+fn word_of(part: &[u8]) -> u64 {
+    let mut eight = [0; 8];
+    eight[..part.len()].copy_from_slice(part);
+    u64::from_le_bytes(eight)
+}
+
 /// A name as clients can read it, cut to the bytes that there are.
-fn entry_name(name: &str) -> Arc<str> {
+fn entry_name(name: &str) -> Cow<'_, str> {
     let ascii = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '_' };
     match name.len() < NAME_BYTES && is_readable(name.as_bytes()) {
-        true => name.into(),
-        false => name.chars().map(ascii).take(NAME_BYTES - 1).collect::<String>().into(),
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(name.chars().map(ascii).take(NAME_BYTES - 1).collect()),
     }
 }
 

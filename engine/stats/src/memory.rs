@@ -135,7 +135,7 @@ impl<C: CounterBlock> Block<C> {
     /// # Panics
     /// If the memory has fewer words.
     pub(crate) fn of(memory: &Arc<Memory>, word: usize, len: usize) -> Block<C> {
-        // Cells are counters and nothing else (`Words` is sealed), as the words are.
+        // Cells are counters and nothing else (`CounterBlock` is sealed), as the words are.
         let words = &memory.words()[word..word + len * C::WORDS];
         Block { cells: NonNull::from(words).cast(), len, owner: Owner::Memory(memory.clone()) }
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cell::{Counter, Pair};
 use crate::description::{Description, Descriptions};
-use crate::directory::{Directory, EntryId, Value};
+use crate::directory::{Directory, EntryId, Name, Value};
 use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
 use crate::rows::{Cell, Rows};
@@ -155,20 +155,27 @@ impl Segment {
     }
     /// Calls `each` with every entry and what it says now, in the order in which they were added, or nearly so.
     pub fn read(&self, mut each: impl FnMut(&str, Reading)) {
-        for name in self.names(0, usize::MAX) {
+        for name in self.all_names() {
             self.read_one(&name, |reading| each(&name, reading));
         }
     }
+    /// The names of all entries. Changes of the directory wait for [`NAMES`] of them at most.
+    pub fn all_names(&self) -> impl Iterator<Item = String> {
+        let parts = (0..).step_by(NAMES).map(|first| self.names(first, NAMES));
+        parts.take_while(|names| !names.is_empty()).flatten()
+    }
     /// The names of so many entries from a place on. One that is removed changes the places of others.
-    pub fn names(&self, first: usize, count: usize) -> Vec<Arc<str>> {
+    pub fn names(&self, first: usize, count: usize) -> Vec<String> {
         let directory = self.lock();
-        directory.entries.iter().skip(first).take(count).map(|entry| entry.name.clone()).collect()
+        let places = first..first.saturating_add(count).min(directory.entries.len());
+        places.map(|place| directory.name(place).as_str().to_owned()).collect()
     }
     /// Reads the entry of this name by `look`; none if there is no such entry. Changes of the directory wait for `look`, and
     /// control makes them.
     pub fn read_one<T>(&self, name: &str, look: impl FnOnce(Reading) -> T) -> Option<T> {
         let directory = self.lock();
         let entry = directory.named(name)?;
+        let target;
         let reading = match &entry.value {
             Value::Number { kind: EntryType::Gauge, value } => Reading::Gauge(*value),
             Value::Number { value, .. } => Reading::Scalar(*value),
@@ -178,9 +185,9 @@ impl Segment {
                 Reading::Names(texts.iter().map(|text| text.as_ref().map(|text| text.text.as_str())).collect())
             }
             Value::Symlink { to, column } => {
-                let to = directory.get(*to);
-                let sum = to.map_or(0, |entry| sum(&entry.value, *column));
-                Reading::Symlink { to: to.map_or("", |entry| &entry.name), column: *column, sum }
+                let sum = directory.get(*to).map_or(0, |entry| sum(&entry.value, *column));
+                target = directory.name_of(*to);
+                Reading::Symlink { to: target.as_ref().map_or("", Name::as_str), column: *column, sum }
             }
         };
         Some(look(reading))
@@ -228,6 +235,9 @@ pub enum Reading<'s> {
         sum: u64,
     },
 }
+
+/// Names that are copied under one lock.
+const NAMES: usize = 256;
 
 /// A change of the directory.
 pub struct Edit<'s> {

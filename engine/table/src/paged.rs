@@ -1,6 +1,6 @@
 //! Rows by number in pages: a copy shares all pages but those that are changed in it.
 //!
-//! For tables that control publishes as snapshots: a change of one row copies its page, the list of 64 pages that it is in, and the
+//! For tables that control publishes as snapshots: a change of one row copies its page, the list of 32 pages that it is in, and the
 //! list of these lists, however many rows there are. Workers find a row by three loads.
 
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// Rows of a page, where rows are small. A change copies a page, so tables with large rows have fewer of them in each.
 pub const PAGE: usize = 256;
 
-/// Pages whose list is shared or copied as one.
-const PAGES: usize = 64;
+/// Pages whose list is shared or copied as one. PERF: a copy counts each page's users, and so does its end; most tables have a few
+/// pages.
+const PAGES: usize = 32;
 
 type Page<T, const ROWS: usize> = Arc<[T; ROWS]>;
 
@@ -110,7 +111,7 @@ mod tests {
             (0..7).filter(|page| !std::ptr::eq(rows.page(page * 16).unwrap(), before.page(page * 16).unwrap()));
         assert_eq!(differing.collect::<Vec<_>>(), [5]);
         assert_eq!((rows.capacity(), rows.get(100), rows.get(80), before.get(80)), (112, Some(&1), Some(&2), Some(&0)));
-        assert_eq!((rows.get(64 * 16 - 1), rows.get(64 * 16)), (Some(&0), None));
+        assert_eq!((rows.get(PAGES * 16 - 1), rows.get(PAGES * 16)), (Some(&0), None));
     }
 
     #[test]

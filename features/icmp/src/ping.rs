@@ -31,8 +31,8 @@ const HOP_LIMIT: u8 = 255;
 const BURST_MAX: u32 = 1024;
 /// Bytes behind the header if nothing else is said.
 const SIZE: u32 = 60;
-/// Shortest wait for answers after the last request. The interval is the period of requests, and says nothing about the
-/// round-trip time.
+/// Shortest wait of the command for answers after the last request. The interval is the period of requests, and says nothing
+/// about the round-trip time.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Messages that a ping has not looked at yet.
@@ -146,6 +146,8 @@ struct Course {
     repeat: u32,
     burst: u32,
     interval: Duration,
+    /// Wait for answers after the last request, unless all have come.
+    last: Duration,
 }
 
 /// Result of a ping.
@@ -157,10 +159,12 @@ struct Outcome {
 
 async fn ping<F: Icmp>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let request = request::<F>(&control, &given)?;
+    let interval = given.find::<Interval>("interval")?.map_or(Duration::from_secs(1), |interval| interval.0);
     let course = Course {
         repeat: given.find("repeat")?.unwrap_or(5),
         burst: given.find("burst")?.unwrap_or(1),
-        interval: given.find::<Interval>("interval")?.map_or(Duration::from_secs(1), |interval| interval.0),
+        interval,
+        last: interval.max(LINGER),
     };
     if !(1..=BURST_MAX).contains(&course.burst) {
         return Err(CommandError::new(format!("1 to {BURST_MAX} requests go at once")).at(given.place("burst")));
@@ -173,8 +177,7 @@ async fn ping<F: Icmp>(control: Control, given: Matches, output: Output) -> Resu
     Ok(Reply::new(text, json).failed_if(sent > 0 && received == 0))
 }
 
-/// Sends requests while `wanted` says so and passes each answer to `tell` as it comes. After the last request it waits for
-/// the answers that are missing, one interval but at least [`LINGER`].
+/// Sends requests while `wanted` says so and passes each answer to `tell` as it comes.
 async fn run<F: Icmp>(
     control: &Control,
     request: &Request<F>,
@@ -182,7 +185,7 @@ async fn run<F: Icmp>(
     wanted: impl Fn() -> bool,
     tell: impl AsyncFn(Reply),
 ) -> Outcome {
-    let Course { repeat, burst, interval } = *course;
+    let Course { repeat, burst, interval, last } = *course;
     let session = Session::start(control);
     // When the requests of a number were asked for and left, and how many of them were not answered yet.
     let (mut waiting, mut outcome) = (HashMap::<u16, (Time, Departure, u32)>::new(), Outcome::default());
@@ -193,7 +196,7 @@ async fn run<F: Icmp>(
         waiting.insert(sequence, (started, departure, burst));
         (0..burst).for_each(|_| send(control, request, session.identifier, sequence));
         outcome.sent = outcome.sent.saturating_add(burst);
-        let end = started + if number == repeat { interval.max(LINGER) } else { interval };
+        let end = started + if number == repeat { last } else { interval };
         loop {
             let changed = session.signal.changed();
             while let Some(heard) = { session.heard.borrow_mut().pop_front() } {
@@ -294,3 +297,6 @@ fn line(heard: &EchoAnswer, took: Duration) -> Reply {
     let text = format!("from {from}: icmp_seq={sequence} {words}");
     Reply::new(text, json!({"from": from.to_string(), "sequence": sequence, "error": {"type": kind, "code": code}}))
 }
+
+#[cfg(test)]
+mod tests;

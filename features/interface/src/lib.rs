@@ -96,6 +96,10 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         Moment::Before => control.room::<Dataplane>().collect_changes(),
         Moment::After => control.room::<Dataplane>().post_changes(),
     });
+    control.objects().around_turns(|control, moment| match moment {
+        Moment::Before => control.room::<Dataplane>().let_workers_sleep(),
+        Moment::After => control.room::<Dataplane>().wake_workers(),
+    });
     set::register(control);
     queues::register(control);
     show::register(control);

@@ -104,7 +104,7 @@ pub fn metrics(segment: &Segment) -> Vec<Metric> {
     let linked: HashSet<&str> = links.iter().map(|(_, to, _)| to.as_str()).collect();
     let worker = Workers { first: usize::from(segment.threads().main) };
     let mut gathered = Gathered::default();
-    for entry in segment.names(0, usize::MAX) {
+    for entry in segment.all_names() {
         let name = &*entry;
         let described = segment.description(name);
         let described = described.as_deref();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
@@ -59,7 +58,7 @@ async fn show(control: Control, matches: Matches, output: Output) -> Result<Repl
 }
 
 /// The names that begin so, in their order.
-async fn names(listing: &mut Listing, segment: &Segment, prefix: Option<&str>) -> BTreeSet<Arc<str>> {
+async fn names(listing: &mut Listing, segment: &Segment, prefix: Option<&str>) -> BTreeSet<String> {
     let (mut names, mut first) = (BTreeSet::new(), 0);
     loop {
         listing.step().await;

@@ -207,7 +207,13 @@ fn main() -> ExitCode {
                 memif::run(bytes, role, json, csv, isa.unwrap_or_else(Level::best))
             }
             Bench::Workers { csv, isa } => workers::run(csv.as_deref(), isa.unwrap_or_else(Level::best)),
-            Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
+            Bench::Instructions { kept, compiler } => {
+                instructions::run(&kept, &compiler).and_then(|written| match written {
+                    // The pages show these rows.
+                    true => document::write(Path::new(".")),
+                    false => Ok(()),
+                })
+            }
             Bench::Counted { isa, only } => instructions::run_counted(isa, &only),
             Bench::MemifPeer { role, socket, bytes, core } => memif::run_peer(role, &socket, bytes, core),
         },

@@ -143,12 +143,29 @@ impl<'run> Bed<'run> {
             links,
             _folder: folder,
         };
-        // Stations are learned and tables are warm before anything counts.
-        let time = Duration::from_secs_f64(terms.lengths.ceiling() / 2.0);
-        let sending = Sending::Window { packets: bed.streams.window(), time };
-        bed.generator.trial(&bed.streams, sending, Watch::default(), SETTLE)?;
-        bed.counters_before = bed.counters()?;
+        bed.warm(terms)?;
         Ok(bed)
+    }
+
+    /// Goes on to another case of the same generator and device. Packets circle first, as at the start.
+    pub fn turn_to(&mut self, case: &'run Case, terms: &Terms) -> Result<(), Error> {
+        (self.case, self.streams, self.start) = (case, Streams::of(case), Instant::now());
+        self.records.clear();
+        self.warm(terms)
+    }
+
+    /// Has stations learned and tables warm before anything counts.
+    fn warm(&mut self, terms: &Terms) -> Result<(), Error> {
+        let time = Duration::from_secs_f64(terms.lengths.ceiling() / 2.0);
+        let sending = Sending::Window { packets: self.streams.window(), time };
+        self.generator.trial(&self.streams, sending, Watch::default(), SETTLE)?;
+        self.counters_before = self.counters()?;
+        Ok(())
+    }
+
+    /// The case that runs on it.
+    pub fn case(&self) -> &'run Case {
+        self.case
     }
 
     /// Versions of both, by name.

@@ -8,6 +8,7 @@ use quiver_suite::Case;
 use quiver_suite::field::{Function, Scale, Search};
 
 use crate::Lengths;
+use crate::sequence::share;
 use crate::speed_up::numbers;
 
 /// A load as good as any: estimates depend on it by its logarithm at most.
@@ -21,12 +22,15 @@ const START: f64 = 3.0;
 /// Seconds in which a device takes and gives back a million routes.
 const MILLION_ROUTES: f64 = 12.0;
 
-/// About how long a case takes with these lengths, its start and end included. MLRsearch takes more time where losses are few and
-/// irregular, 20 minutes at most for each search.
+/// About how long a case takes with these lengths behind the case `before` it, its start and end included. MLRsearch takes more time
+/// where losses are few and irregular, 20 minutes at most for each search.
 ///
 /// # Errors
 /// The lengths are out of a search's range, as the case's own run would say.
-pub fn expected(case: &Case, lengths: Lengths) -> Result<Duration, Error> {
+pub fn expected(case: &Case, before: Option<&Case>, lengths: Lengths) -> Result<Duration, Error> {
+    if before.is_some_and(|before| share(before, case, lengths)) {
+        return Ok(Duration::from_secs_f64(0.5 * lengths.ceiling() + AROUND_TRIAL + trials(case, lengths)?));
+    }
     let beds = if case.search == Search::SpeedUp { numbers(case.cores).len() as f64 } else { 1.0 };
     let entries = match case.scale {
         Scale::Entries(entries) if matches!(case.function, Function::Ip4 | Function::Ip6) => f64::from(entries),
@@ -86,7 +90,7 @@ mod tests {
     fn seconds(suite: &str, lengths: Lengths) -> f64 {
         let text = format!("suites: [{{driver: memif, frame: 64, {suite}}}]");
         let cases = quiver_suite::read([("test.yaml", text.as_str())]).expect("a suite");
-        expected(&cases[0], lengths).expect("a time").as_secs_f64()
+        expected(&cases[0], None, lengths).expect("a time").as_secs_f64()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use super::{Instance, Moment, ObjectError, Step, Waiting};
+use super::{Instance, Moment, ObjectError, Objects, Step, Waiting};
 use crate::control::Control;
 use crate::pace::Pace;
 use crate::transaction::Author;
@@ -17,11 +17,22 @@ impl Control {
         pace: &mut Pace,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(), Vec<ObjectError>> {
-        for (index, step) in steps.iter().enumerate() {
+        let mut done = 0;
+        while done < steps.len() {
             pace.step().await;
-            progress(index, steps.len());
-            if let Err(error) = self.run_step(step) {
-                return Err(self.give_up(error.of(&step.id()), &steps[..index], pace).await);
+            // Workers hear of the steps of a turn together.
+            let made = Objects::together(self, || {
+                loop {
+                    progress(done, steps.len());
+                    self.run_step(&steps[done]).map_err(|error| error.of(&steps[done].id()))?;
+                    done += 1;
+                    if done == steps.len() || !pace.goes_on() {
+                        return Ok(());
+                    }
+                }
+            });
+            if let Err(error) = made {
+                return Err(self.give_up(error, &steps[..done], pace).await);
             }
         }
         match self.check_end(pace).await {

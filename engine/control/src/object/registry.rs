@@ -217,6 +217,7 @@ pub struct Objects {
     fault: RefCell<Option<Fault>>,
     end_checks: RefCell<Vec<EndCheck>>,
     pub(super) around: Around,
+    around_turns: Around,
     pub(super) budget: Budget,
     reach: Cell<Reach>,
     make_stand_in: RefCell<Option<MakeStandIn>>,
@@ -255,6 +256,22 @@ impl Objects {
     /// lie within another one.
     pub fn around_steps(&self, around: impl Fn(&Control, Moment) + 'static) {
         self.around.add(around);
+    }
+    /// Calls `around` before and after the steps, or the requests, that share a turn. A turn may lie within another one.
+    pub fn around_turns(&self, around: impl Fn(&Control, Moment) + 'static) {
+        self.around_turns.add(around);
+    }
+    /// Runs `work` between the two calls of the functions of [`Objects::around_turns`]. `work` must not wait.
+    pub fn together<T>(control: &Control, work: impl FnOnce() -> T) -> T {
+        struct Together<'c>(&'c Control);
+        impl Drop for Together<'_> {
+            fn drop(&mut self) {
+                self.0.objects().around_turns.call(self.0, Moment::After);
+            }
+        }
+        control.objects().around_turns.call(control, Moment::Before);
+        let _together = Together(control);
+        work()
     }
     /// The memory budget of objects, and its use by kind.
     pub fn budget_use(&self) -> BudgetUse {

@@ -347,23 +347,31 @@ fn what_changes_lead_to_is_checked_when_all_are_made() {
 }
 
 #[test]
-fn what_is_called_around_steps_is_called_before_and_after_each_whatever_becomes_of_it() {
-    let (_, control) = control();
+fn what_is_called_around_steps_and_turns_is_called_before_and_after_each_whatever_becomes_of_it() {
+    let (executor, control) = control();
     let moments = Rc::new(RefCell::new(vec![]));
     let told = moments.clone();
     control.objects().around_steps(move |control, moment| {
         told.borrow_mut().push((moment, control.objects().all::<Port>().len()));
     });
     control.put(port("p1")).expect("it is new");
-    assert_eq!(moments.take(), [(Moment::Before, 0), (Moment::After, 1)]);
+    let (before, after) = (Moment::Before, Moment::After);
+    assert_eq!(moments.take(), [(before, 0), (after, 1)]);
     control.put(port("p1")).expect("nothing changes");
     assert_eq!(moments.take(), [], "there was no step");
     control.delete::<Port>(&port("p1").key()).expect("it is there");
-    assert_eq!(moments.take(), [(Moment::Before, 1), (Moment::After, 0)]);
+    assert_eq!(moments.take(), [(before, 1), (after, 0)]);
     // A step that its room refuses, or in which it panics, has its end, too.
     for panics in [false, true] {
         *control.room_mut::<Log>() = Log { fail_at: Some(0), panics, ..Log::default() };
         control.put(port("p2")).expect_err("it is planted");
-        assert_eq!(moments.take(), [(Moment::Before, 0), (Moment::After, 0)], "{panics}");
+        assert_eq!(moments.take(), [(before, 0), (after, 0)], "{panics}");
     }
+    // A turn has all steps that find room in it.
+    let told = moments.clone();
+    control.objects().around_turns(move |_, moment| told.borrow_mut().push((moment, 99)));
+    *control.room_mut::<Log>() = Log::default();
+    apply_file(&executor, &control, "file", "ports: [{name: p1, mtu: 900}, {name: p2, mtu: 900}]")
+        .expect("they are new");
+    assert_eq!(moments.take(), [(before, 99), (before, 0), (after, 1), (before, 1), (after, 2), (after, 99)]);
 }

@@ -1,32 +1,59 @@
-//! Changes of the wiring on their way to workers.
+//! Changes of the wiring that are posted as one, and letters for which workers are woken together.
 
 use std::cell::Cell;
 
-/// Changes of the wiring that are not posted yet.
+/// Pairs of calls that lie within each other.
+#[derive(Default)]
+pub(super) struct Depth(Cell<u32>);
+
+impl Depth {
+    pub fn begin(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+    /// Undoes one [`Depth::begin`]; says whether it was the outermost one.
+    pub fn end(&self) -> bool {
+        self.0.set(self.0.get().saturating_sub(1));
+        self.0.get() == 0
+    }
+    fn is_inside(&self) -> bool {
+        self.0.get() > 0
+    }
+}
+
+/// Changes that wait for each other, and letters for which no worker is woken yet.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// Whether changes wait for each other.
-    collects: Cell<bool>,
-    /// Whether there are changes that wait.
+    /// Steps whose changes of the wiring wait for each other.
+    pub steps: Depth,
+    /// Turns at whose end workers are woken.
+    pub turns: Depth,
+    /// Whether there are changes of the wiring that wait.
     waits: Cell<bool>,
+    /// Whether there are letters for which no worker was woken.
+    has_letters: Cell<bool>,
 }
 
 impl Changes {
-    /// Begins or ends to let changes wait for each other.
-    pub fn collect(&self, collects: bool) {
-        self.collects.set(collects);
-    }
-    /// Notes a change; says whether it is to be posted at once.
+    /// Notes a change of the wiring; says whether it is to be posted at once.
     pub fn add(&self) -> bool {
         self.waits.set(true);
-        !self.collects.get()
+        !self.steps.is_inside()
     }
-    /// Whether there are changes that wait.
+    /// Whether there are changes of the wiring that wait.
     pub fn are_waiting(&self) -> bool {
         self.waits.get()
     }
-    /// Notes that all changes are posted.
+    /// Notes that the wiring is posted.
     pub fn posted(&self) {
         self.waits.set(false);
+    }
+    /// Notes a letter; says whether its worker is to be woken at once.
+    pub fn wakes_now(&self) -> bool {
+        self.has_letters.set(self.turns.is_inside());
+        !self.turns.is_inside()
+    }
+    /// Whether there are letters for which no worker was woken. The caller wakes all.
+    pub fn take_letters(&self) -> bool {
+        self.has_letters.take()
     }
 }

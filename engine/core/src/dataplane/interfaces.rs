@@ -140,15 +140,17 @@ impl Dataplane {
         self.generations.change(interface);
         self.ports.remove(&interface);
         self.parts.set(interface, None);
-        let disabled = self.blueprint.disable_all(interface);
+        // No packet is received once features go. They go before the letter that frees the interface's number, which another
+        // interface may get at once.
+        self.post_all(|_| move |w: &mut Worker| w.set_up(interface, false));
+        if self.blueprint.disable_all(interface) {
+            self.wire();
+        }
         let gone = Arc::new(gone);
         self.post_all(|_| {
             let (attic, gone) = (self.attic.clone(), gone.clone());
             move |w: &mut Worker| attic.store((w.detach(interface), gone))
         });
-        if disabled {
-            self.wire();
-        }
     }
     /// Tells users of the same interface number apart.
     pub fn generations(&self) -> &Generations {

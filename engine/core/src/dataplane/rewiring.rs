@@ -47,18 +47,32 @@ impl Dataplane {
         self.blueprint.rewire(node, arc, to);
         self.wire();
     }
-    /// Lets changes of the graph wait for each other: those up to [`Dataplane::post_changes`] are posted as one. Letters do not overtake
-    /// them: what is posted meanwhile goes behind the changes before it.
+    /// Lets changes of the graph wait for each other: those up to [`Dataplane::post_changes`] are posted as one.
+    /// Letters do not overtake them: what is posted meanwhile goes behind the changes before it. May be called again before that.
     ///
     /// PERF: an interface that comes into being enables features of several rooms. A wiring that workers have is copied
     /// where it changes, so each that is posted costs as much as enabling the features.
     pub fn collect_changes(&self) {
-        self.changes.collect(true);
+        self.changes.steps.begin();
     }
-    /// Posts the changes since [`Dataplane::collect_changes`], if there are any.
+    /// Ends one [`Dataplane::collect_changes`]; the last end posts the changes, if there are any.
     pub fn post_changes(&self) {
-        self.changes.collect(false);
-        self.post_wiring();
+        if self.changes.steps.end() {
+            self.post_wiring();
+        }
+    }
+    /// From now on letters wake no sleeping worker, up to [`Dataplane::wake_workers`]. A worker that is awake, or is woken by packets,
+    /// reads them all the same. Questions wake their worker at once. May be called again before that.
+    ///
+    /// PERF: waking a worker costs as much as many a change, and clients make changes by the thousand.
+    pub fn let_workers_sleep(&self) {
+        self.changes.turns.begin();
+    }
+    /// Ends one [`Dataplane::let_workers_sleep`]; the last end wakes the workers if there are letters.
+    pub fn wake_workers(&self) {
+        if self.changes.turns.end() && self.changes.take_letters() {
+            self.workers.iter().for_each(|worker| worker.mailbox.wake());
+        }
     }
     /// Has the wiring as it is now posted. Called after every change of the blueprint.
     pub(super) fn wire(&mut self) {
@@ -82,7 +96,7 @@ impl Dataplane {
         self.changes.posted();
         for worker in &self.workers {
             let (wiring, attic) = (wiring.clone(), self.attic.clone());
-            worker.mailbox.post(move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring)));
+            self.deliver(worker, move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring)));
         }
     }
 }

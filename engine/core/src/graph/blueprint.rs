@@ -111,6 +111,8 @@ pub struct Blueprint {
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) ids: HashMap<&'static str, NodeId>,
     pub(super) arcs: Vec<FeatureArcSpec>,
+    /// The arc at whose beginning each arc ends, if it ends at one.
+    pub(super) beyond: Vec<Option<usize>>,
     /// Features by arc, in the order found by [`Blueprint::check`].
     pub(super) features: Vec<Vec<FeatureSpec>>,
     /// The nodes of these features.
@@ -144,6 +146,7 @@ impl Blueprint {
             nodes: vec![],
             ids: HashMap::new(),
             arcs: vec![],
+            beyond: vec![],
             features: vec![],
             places: vec![],
             early: vec![],
@@ -198,12 +201,19 @@ impl Blueprint {
             return Err(GraphError::ArcTwice(spec.name));
         }
         self.arcs.push(spec);
+        self.find_beyond();
         self.features.push(vec![]);
         self.places.push(vec![]);
         self.wiring = None;
         let (its, others) = std::mem::take(&mut self.early).into_iter().partition(|early| early.arc == spec.name);
         self.early = others;
         Vec::into_iter(its).try_for_each(|early| self.feature(early))
+    }
+    /// Finds the arcs at which arcs end, once there are other arcs.
+    pub(super) fn find_beyond(&mut self) {
+        let ends_at =
+            |arc: &FeatureArcSpec| self.arcs.iter().position(|other| other.name == arc.end && other.name != arc.name);
+        self.beyond = self.arcs.iter().map(ends_at).collect();
     }
     /// Registers a feature on an arc, which may be registered later, up to [`Blueprint::check`].
     pub fn feature(&mut self, spec: FeatureSpec) -> Result<(), GraphError> {

@@ -23,6 +23,7 @@ impl Blueprint {
             }
             self.counters.iter_mut().for_each(|worker| worker.truncate(nodes));
             self.arcs.truncate(arcs);
+            self.find_beyond();
             self.early.clear();
             (self.features, self.places) = (features, places);
             (self.stand_ins, self.bypassed) = (stand_ins, bypassed);

@@ -6,7 +6,6 @@ use super::blueprint::{Blueprint, Feature, FeatureArcSpec};
 use super::error::GraphError;
 use super::wiring::{FeatureTable, NodeId, Shape, Target, Wiring};
 use crate::vector::INTERFACES_MAX;
-use quiver_table::Paged;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -79,9 +78,8 @@ impl Blueprint {
     pub(crate) fn compute_wiring(&mut self) -> Result<&Wiring, GraphError> {
         let mut wiring = Wiring::default();
         for (at, arc) in self.arcs.iter().enumerate() {
-            let next = vec![Paged::default(); self.features[at].len() + 1];
             let end = self.standing_for(None, self.end(at)?);
-            wiring.features.push(Arc::new(FeatureTable { side: arc.side, end, next }));
+            wiring.features.push(Arc::new(FeatureTable::new(arc.side, end, self.features[at].len())));
         }
         let interfaces = self.enabled.iter().map(|(at, _, interface)| (*at, *interface));
         for (at, interface) in interfaces.collect::<BTreeSet<_>>() {
@@ -112,17 +110,13 @@ impl Blueprint {
         let stand_ins = self.stand_ins.keys().map(|of| (*of, self.standing_for(None, *of))).collect();
         Ok(Shape::new(targets, stand_ins, &edges))
     }
-    /// The arc at whose beginning an arc ends.
-    fn beyond(&self, at: usize) -> Option<usize> {
-        (0..self.arcs.len()).find(|other| *other != at && self.arcs[*other].name == self.arcs[at].end)
-    }
     /// The node behind the last feature, on this arc and those behind it.
     pub(super) fn end(&self, at: usize) -> Result<NodeId, GraphError> {
         let arc = &self.arcs[at];
         let wrong = |problem| GraphError::EndOfArc { arc: arc.name, end: arc.end, problem };
         let mut last = at;
         for _ in 0..self.arcs.len() {
-            let Some(next) = self.beyond(last) else {
+            let Some(next) = self.beyond[last] else {
                 let FeatureArcSpec { name, end, .. } = self.arcs[last];
                 return self.ids.get(end).copied().ok_or(GraphError::UnknownTarget { from: name, arc: "end", to: end });
             };
@@ -135,7 +129,7 @@ impl Blueprint {
     }
     /// The features that may come behind `position` on an arc and those behind it: enabled on some interface at least.
     fn ahead(&self, at: usize, position: usize) -> impl Iterator<Item = Feature> {
-        let arcs = std::iter::successors(Some((at, position)), |(at, _)| Some((self.beyond(*at)?, 0)));
+        let arcs = std::iter::successors(Some((at, position)), |(at, _)| Some((self.beyond[*at]?, 0)));
         let features = arcs.flat_map(|(at, from)| self.places[at].iter().skip(from).map(move |node| (at, *node)));
         features.filter(|(at, node)| self.is_enabled(*at, *node))
     }
@@ -149,19 +143,17 @@ impl Blueprint {
         let mut arcs = vec![at];
         while let Some(at) = arcs.pop() {
             // From the last position to the first: behind a feature that is off packets go where they go behind the next one.
-            let beyond = self.beyond(at).map(|beyond| &wiring.features[beyond].next[0]);
-            let mut next = beyond.and_then(|row| row.get(interface as usize)).copied().unwrap_or_default();
-            for position in (0..=self.features[at].len()).rev() {
-                let feature = self.places[at].get(position).filter(|node| on.contains(&(at, **node)));
+            let mut next =
+                self.beyond[at].map_or(NodeId::default(), |beyond| wiring.features[beyond].row(0, interface));
+            for position in (0..=self.features[at].len() as u16).rev() {
+                let feature = self.places[at].get(usize::from(position)).filter(|node| on.contains(&(at, **node)));
                 next = feature.map_or(next, |node| self.in_place(*node));
-                let row = wiring.features[at].next[position].get(interface as usize);
-                if row.copied().unwrap_or_default() != next {
+                if wiring.features[at].row(position, interface) != next {
                     // Copies of the wiring share the tables of all other arcs.
-                    let table = Arc::make_mut(&mut wiring.features[at]);
-                    *table.next[position].get_mut(interface as usize) = next;
+                    Arc::make_mut(&mut wiring.features[at]).set(position, interface, next);
                 }
             }
-            arcs.extend((0..self.arcs.len()).filter(|before| self.beyond(*before) == Some(at)));
+            arcs.extend((0..self.arcs.len()).filter(|before| self.beyond[*before] == Some(at)));
         }
     }
     fn target(&self, id: NodeId, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {

@@ -57,22 +57,43 @@ pub(crate) enum Target {
     Features { arc: u16, position: u16 },
 }
 
-/// The features of an arc, by position on it and interface.
+/// Rows of a page of [`FeatureTable`]: of an arc with 15 features those of 64 interfaces.
+const NEXT_PAGE: usize = 1024;
+
+/// The features of an arc, by interface and position on it.
 #[derive(Clone, Debug)]
 pub(crate) struct FeatureTable {
     pub side: Side,
     pub end: NodeId,
-    /// `next[p]`, by interface: where its packets go that have passed `p` features; [`FeatureTable::NONE`] to `end`.
-    pub next: Vec<Paged<NodeId>>,
+    /// Where packets go that have passed so many features, by interface and that number; [`FeatureTable::NONE`] to `end`. An
+    /// interface's rows lie side by side, so that a change of its features copies one page.
+    next: Paged<NodeId, NEXT_PAGE>,
+    /// Bits of a row's number that are the position's.
+    bits: u32,
 }
 impl FeatureTable {
     /// No feature further on is enabled on the interface: a row that was never set.
     pub const NONE: NodeId = NodeId(u16::MAX);
 
+    /// A table without enabled features, for an arc of so many.
+    pub fn new(side: Side, end: NodeId, features: usize) -> FeatureTable {
+        FeatureTable { side, end, next: Paged::default(), bits: (features + 1).next_power_of_two().trailing_zeros() }
+    }
     #[inline(always)]
     pub fn next(&self, position: u16, interface: u32) -> NodeId {
-        let row = self.next.get(usize::from(position)).and_then(|row| row.get(interface as usize));
-        row.copied().filter(|next| *next != FeatureTable::NONE).unwrap_or(self.end)
+        Some(self.row(position, interface)).filter(|next| *next != FeatureTable::NONE).unwrap_or(self.end)
+    }
+    /// A row as it was set.
+    #[inline(always)]
+    pub fn row(&self, position: u16, interface: u32) -> NodeId {
+        self.next.get(self.number(position, interface)).copied().unwrap_or(FeatureTable::NONE)
+    }
+    pub fn set(&mut self, position: u16, interface: u32, next: NodeId) {
+        *self.next.get_mut(self.number(position, interface)) = next;
+    }
+    #[inline(always)]
+    fn number(&self, position: u16, interface: u32) -> usize {
+        (interface as usize) << self.bits | usize::from(position)
     }
 }
 impl Default for NodeId {

@@ -145,6 +145,20 @@ fn changes_that_wait_for_each_other_are_one_letter_that_no_other_overtakes() {
     assert_eq!((net.worker.turn(0), net.run()), (0, vec!["0sc".to_owned(), "1s".to_owned()]), "nothing is left");
     net.dataplane.enable("middle", "b", 1, true).expect("known");
     assert_eq!(net.worker.turn(0), 1, "a change that waits for no other");
+    for enabled in [false, true] {
+        net.dataplane.collect_changes();
+        net.dataplane.enable("middle", "b", 1, enabled).expect("known");
+    }
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 0, "they wait for the outer end");
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 1);
+    // The number that a letter frees belongs to no feature any more.
+    net.dataplane.collect_changes();
+    net.dataplane.detach(0, ());
+    assert_eq!(net.worker.turn(0), 3, "it receives no more, then its features are disabled, then it goes");
+    net.dataplane.post_changes();
+    assert_eq!(net.worker.turn(0), 0);
 }
 
 arcs! {
@@ -349,6 +363,15 @@ fn what_is_added_holds_as_a_whole_or_not_at_all() {
         graph.stand_in(graph.find("back")?, new)
     });
     assert!(error.starts_with("node `new` cannot stand for `back`"), "{error}");
+    // An arc where another one ends, and then something that is refused.
+    let error = refused(&mut net, &|graph| {
+        graph.feature_arc(FeatureArcSpec { name: "back", end: "back", side: Side::Rx })?;
+        graph.feature(feature("ghost", &[], &[]))
+    });
+    assert!(error.contains("ghost"), "{error}");
+    net.dataplane.enable("middle", "a", 1, true).expect("known");
+    assert_eq!(net.run(), ["0s", "1sa"], "the arc ends where it ended");
+    net.dataplane.enable("middle", "a", 1, false).expect("known");
     // The names are free again, and the arc's end may be named as what comes after.
     let added = net.dataplane.extend(|graph| {
         graph.node(spec("new", To::NextFeature))?;

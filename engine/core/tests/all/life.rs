@@ -79,6 +79,36 @@ fn a_queue_whose_device_is_gone_lets_its_worker_sleep() {
 }
 
 #[test]
+fn letters_that_wait_for_each_other_wake_a_sleeper_together() {
+    let (dataplane, workers) = dataplane(1);
+    let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, 0).expect("a thread")).collect();
+    let (to, read) = std::sync::mpsc::channel();
+    let asleep = || dataplane.mailbox(0).expect("made").is_asleep();
+    let counters = || dataplane.worker_counters(0).expect("made");
+    for _ in 0..20 {
+        // Between announcing its sleep and counting it, a worker looks for letters.
+        let slept = counters().sleeps.get();
+        let to_first = to.clone();
+        dataplane.post(0, move |_| to_first.send(0).expect("the test listens"));
+        assert_eq!(read.recv_timeout(Duration::from_secs(20)), Ok(0));
+        eventually("asleep again", || asleep() && counters().sleeps.get() > slept);
+        let before = counters().turns.get();
+        dataplane.let_workers_sleep();
+        for n in 0..3 {
+            let to = to.clone();
+            dataplane.post(0, move |_| to.send(n).expect("the test listens"));
+        }
+        assert!(asleep() && counters().turns.get() == before, "it sleeps beside its letters");
+        dataplane.wake_workers();
+        for n in 0..3 {
+            assert_eq!(read.recv_timeout(Duration::from_secs(20)), Ok(n));
+        }
+    }
+    dataplane.stop();
+    threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
+}
+
+#[test]
 fn letters_wake_sleepers_and_are_read_in_order() {
     let (dataplane, workers) = dataplane(1);
     let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, 0).expect("a thread")).collect();

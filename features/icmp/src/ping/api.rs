@@ -58,7 +58,8 @@ fn begin<F: Icmp>(
     let interval = Interval::seconds(wanted.interval).ok_or_else(wrong)?.0;
     let request = prepare::<F>(control, to, None, None, SIZE as usize);
     let request = request.map_err(|(_, what)| Refusal::new(Retval::INVALID_VALUE, format!("address: {what}")))?;
-    let course = Course { repeat: wanted.repeat, burst: 1, interval };
+    // As in VPP, whose clients wait for the event about as long as all intervals together.
+    let course = Course { repeat: wanted.repeat, burst: 1, interval, last: interval };
     let of = control.clone();
     control.spawn("ping of a client", async move {
         let outcome = run(&of, &request, &course, || !client.is_empty(), async |_| {}).await;

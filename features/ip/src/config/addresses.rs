@@ -135,6 +135,9 @@ impl<F: Family> Ip<F> {
             return;
         }
         let addresses = configured.addresses.clone();
+        if addresses.is_empty() {
+            return;
+        }
         if let Err(error) = self.replace_addresses(id, addresses) {
             tracing::error!("interface {}: the routes of its addresses found no room: {error}", id.0);
         }

@@ -16,12 +16,13 @@ pub use counted::run as run_counted;
 /// The levels that callgrind can run.
 const LEVELS: [&str; 2] = ["baseline", "avx2"];
 
-/// Counts everything on each level and compares it with the rows of a file, or writes these anew.
-pub fn run(file: &Path, compiler: &str) -> Result<(), String> {
+/// Counts everything on each level and compares it with the rows of a file, or writes these anew. Returns whether it wrote
+/// them.
+pub fn run(file: &Path, compiler: &str) -> Result<bool, String> {
     let here: Vec<_> = quiver_testkit::levels::here().map(|(level, _)| level).collect();
     if let Some(missing) = LEVELS.iter().find(|level| !here.contains(level)) {
         println!("skipped: this CPU does not have {missing}, of which there are rows");
-        return Ok(());
+        return Ok(false);
     }
     let mut counts = Counts::new();
     for level in LEVELS {
@@ -38,8 +39,11 @@ pub fn run(file: &Path, compiler: &str) -> Result<(), String> {
     match kept.settle(compiler, counts, quiver_kept::update_is_asked()).map_err(|error| error.to_string())? {
         Outcome::Same(count) => println!("{count} counts, each within 2 % of its row"),
         Outcome::Skipped(sentence) => println!("{sentence}"),
-        Outcome::Written(count) => println!("{}: {count} rows of rustc {compiler}", file.display()),
+        Outcome::Written(count) => {
+            println!("{}: {count} rows of rustc {compiler}", file.display());
+            return Ok(true);
+        }
         Outcome::Changed(problems) => return Err(format!("instructions per packet\n{}", problems.join("\n"))),
     }
-    Ok(())
+    Ok(false)
 }

@@ -45,6 +45,27 @@ pub fn cores() -> Option<MutexGuard<'static, ()>> {
     Some(CORES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+#[test]
+fn short_cases_of_one_configuration_share_processes() {
+    let Some(_cores) = cores() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let expression =
+        "quiver AND drv_memif AND eth AND 64b AND 1c AND (l2xcbase OR l2bdbase) AND (mrr OR closedloop) NOT zerocopy";
+    let output = command(folder.path()).arg(expression).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let documents = documents(folder.path());
+    let earlier = |document: &Document| {
+        let figures = &document.quiver.as_ref().expect("ours").figures;
+        figures.iter().find(|figure| figure.name == "earlier_cases").map_or(0, |figure| figure.value.get() as usize)
+    };
+    for name in ["l2xcbase", "l2bdbase"] {
+        let its = documents.iter().filter(|document| document.test_name_long.contains(name));
+        let mut all: Vec<usize> = its.map(earlier).collect();
+        all.sort_unstable();
+        assert!(all.len() > 2 && all.iter().copied().eq(0..all.len()), "{name}: {all:?}");
+    }
+}
+
 /// Draws cases of a device, and looks at what became of every packet.
 fn draw(device: &str, which: &str, number: usize) {
     let given = std::env::var("QUIVER_LAB_SEED").ok().and_then(|seed| seed.parse().ok());
