@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use quiver_run::connections::{Asked, Counting, Report, Through, Trial, connections};
+use quiver_run::connections::{Counting, Report, RunOrder, Through, Trial, connections};
 use quiver_run::{Place, Stop};
 
 use crate::figures::{Row, report};
@@ -46,7 +46,7 @@ pub fn run(only: &str, csv: Option<&Path>) -> Result<(), String> {
 }
 
 fn measured(through: Through, words: String, time: f64, place: &Place) -> Result<Trial, String> {
-    let asked = Asked { words, through, time, counting: Counting::Closed, search: None, program: None };
+    let asked = RunOrder { words, through, time, counting: Counting::Closed, search: None, program: None };
     let Report { trials, .. } =
         connections(&asked, place, &Stop::default(), &mut |_| {}).map_err(|error| error.to_string())?;
     trials.into_iter().next().ok_or_else(|| "no trial was done".into())

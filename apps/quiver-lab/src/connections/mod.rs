@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use clap::ValueEnum;
 use quiver_run::connections::suites::{self, Suite};
-use quiver_run::connections::{Asked, Counting, Report, Router, Seek, Through, connections};
+use quiver_run::connections::{Counting, Report, Router, RunOrder, Seek, Through, connections};
 use quiver_run::{Lengths, Place, Stop};
 use quiver_store::default_unsent;
 use quiver_suite::field::{Device, Driver, Feature};
@@ -192,7 +192,7 @@ fn measure(asked: &Connections) -> Result<Outcome, LabError> {
         let feature = if asked.conntrack && kind == Kind::Linux { Feature::Conntrack } else { feature };
         let through = through(asked, kind, feature, &words)?;
         let program = asked.quiverd.clone();
-        let run = Asked { words: words.clone(), through, time: asked.time, counting, search, program };
+        let run = RunOrder { words: words.clone(), through, time: asked.time, counting, search, program };
         runs.push((kind.name(feature), run));
     }
     let unsent = default_unsent();

@@ -40,7 +40,7 @@ pub fn all(reports: &[(String, Report)], json: bool) -> ExitCode {
             print(format_args!("{:#}", Value::from_iter(each)));
         }
         [(_, only)] => one(only),
-        _ => table(reports).iter().for_each(|line| print(line)),
+        _ => table(reports).iter().for_each(print),
     }
     let has_failed = |report: &Report| {
         let is_idle = |trial: &Trial| trial.client.count("closed") == 0 && trial.client.count("established") == 0;

@@ -10,7 +10,7 @@ use quiver_result::{
 use quiver_suite::Case;
 use quiver_suite::field::{Device, Feature, Keyword as _};
 
-use super::asked::RunOrder;
+use super::order::RunOrder;
 use super::search::{Bounds as GoalResult, Seek};
 use super::through::Through;
 use super::trial::{Limit, Trial};

@@ -1,9 +1,9 @@
 //! Connections through a device, or between two generators: trials, and searches over connections per second.
 
-mod asked;
 mod counting;
 mod document;
 mod field;
+mod order;
 mod search;
 pub mod suites;
 mod through;
@@ -17,8 +17,8 @@ use quiver_stop::Stop;
 use quiver_suite::Case;
 use serde_json::{Value, json};
 
-pub use asked::RunOrder;
 pub use counting::Counting;
+pub use order::RunOrder;
 pub use quiver_generator::connections::Ends;
 pub use search::Seek;
 pub use through::{Router, Through};
