@@ -149,6 +149,7 @@ async fn run(given: Given, log: log::Begun) -> Result<(), String> {
         trace::start(&control, messages);
     }
     exec_from(&control, outside::scripts(&outside));
+    control.help_by(Rc::new(outside));
     let mut of_guests = settings.files;
     // Others may have files in a folder that was named, such as /tmp.
     let are_private = settings.captures.is_none();
