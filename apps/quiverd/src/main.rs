@@ -8,6 +8,7 @@ mod captures;
 mod cli;
 mod configuration;
 mod dataplane;
+mod descriptors;
 mod hangup;
 mod heap;
 mod host;
@@ -60,6 +61,10 @@ fn main() -> ExitCode {
     // Before other threads start, which inherit the capabilities. If this fails, quiverd reports later which operation
     // was refused.
     let _ = permitted::take();
+    let passed = match descriptors::take() {
+        Ok(passed) => passed,
+        Err(error) => return failed(&error),
+    };
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let given = match settings::read(&arguments, &settings::this_machine()) {
         Ok(given) => given,
@@ -71,11 +76,16 @@ fn main() -> ExitCode {
     }
     let is_daemon = given.settings.daemon;
     let ended = match (is_daemon, background::is_there()) {
+        (true, false) if !passed.is_empty() => {
+            return failed(
+                "descriptors were passed to quiverd, and --daemon starts another process; leave --daemon out",
+            );
+        }
         (true, false) => return background::start().unwrap_or_else(|error| failed(&error)),
         (true, true) => background::leave_session(),
         (false, _) => Ok(()),
     };
-    match ended.and_then(|()| begin(given)) {
+    match ended.and_then(|()| begin(given, passed)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_daemon => {
             tracing::error!("{error}");
@@ -91,7 +101,7 @@ fn failed(error: &str) -> ExitCode {
 }
 
 /// Prints notes on the settings, and runs the daemon on this thread.
-fn begin(given: StartSettings) -> Result<(), String> {
+fn begin(given: StartSettings, passed: descriptors::Passed) -> Result<(), String> {
     let log = log::begin(&given.settings)?;
     for note in &given.notes {
         match note.severity {
@@ -102,7 +112,7 @@ fn begin(given: StartSettings) -> Result<(), String> {
     if let Some(options) = &given.from_startup {
         tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
     }
-    on_this_thread(run(given, log)).inspect_err(|error| service::status(error))
+    on_this_thread(run(given, passed, log)).inspect_err(|error| service::status(error))
 }
 
 /// Runs the control side, and nothing else, on this thread.
@@ -120,7 +130,7 @@ fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> 
 }
 
 /// Runs the daemon until it is told to stop.
-async fn run(given: StartSettings, log: log::Begun) -> Result<(), String> {
+async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun) -> Result<(), String> {
     let (mut stop, hangups) = signals::catch()?;
     let StartSettings { settings, file, configuration, .. } = given;
     if let Some(folder) = &settings.runtime_dir {
@@ -130,6 +140,10 @@ async fn run(given: StartSettings, log: log::Begun) -> Result<(), String> {
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
     dataplane::insert(&control, &settings.dataplane, settings.statistics.segment())?;
     features::register(&control).map_err(|error| error.to_string())?;
+    for (name, _) in &passed {
+        tracing::info!("descriptor {name} was passed to quiverd");
+    }
+    quiver_linux::Passed::of(&control).add(passed);
     quiver_ip::set_table_defaults(&control, settings.table_defaults()).map_err(|error| error.to_string())?;
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_neighbor::set_neighbor_defaults(&control, settings.neighbor_defaults());
@@ -149,6 +163,7 @@ async fn run(given: StartSettings, log: log::Begun) -> Result<(), String> {
         trace::start(&control, messages);
     }
     exec_from(&control, outside::scripts(&outside));
+    control.help_by(Rc::new(outside));
     let mut of_guests = settings.files;
     // Others may have files in a folder that was named, such as /tmp.
     let are_private = settings.captures.is_none();

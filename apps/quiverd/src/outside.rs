@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use quiver_control::LocalFuture;
 use quiver_control::cli::Scripts;
-use quiver_control::files::{FileError, Reach, SCRIPT_MAX};
+use quiver_control::files::{FileError, Helper, Reach, SCRIPT_MAX};
 use tokio::sync::Semaphore;
 
 /// Files that are read at a time; others wait.
@@ -31,13 +31,28 @@ impl Outside {
         path: &Path,
         work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
     ) -> LocalFuture<Result<T, FileError>> {
-        let (places, path) = (self.0.clone(), path.to_owned());
+        let (outside, path) = (self.clone(), path.to_owned());
         Box::pin(async move {
-            let failed = |error: io::Error| FileError::refused(&path, error);
-            let place = places.acquire_owned().await.map_err(|error| failed(io::Error::other(error)))?;
-            // A thread that hangs keeps its place, even after the client that asked has left.
-            let working = tokio::task::spawn_blocking(move || (work(), place).0);
-            working.await.unwrap_or_else(|error| Err(failed(io::Error::other(error))))
+            let worked = outside.run(work).await;
+            worked.unwrap_or_else(|error| Err(FileError::refused(&path, error)))
+        })
+    }
+
+    async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        let place = self.0.acquire_owned().await.map_err(io::Error::other)?;
+        // A thread that hangs keeps its place, even after the client that asked has left.
+        let working = tokio::task::spawn_blocking(move || (work(), place).0);
+        working.await.map_err(io::Error::other)
+    }
+}
+
+impl Helper for Outside {
+    fn help(&self, work: Box<dyn FnOnce() + Send>) -> LocalFuture<()> {
+        let outside = self.clone();
+        Box::pin(async move {
+            if let Err(error) = outside.run(work).await {
+                tracing::error!("a helper thread failed: {error}");
+            }
         })
     }
 }

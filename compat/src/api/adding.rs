@@ -135,13 +135,23 @@ impl<'a> Adding<'a> {
         &mut self,
         answer: impl Fn(&Control, D) -> I + 'static,
     ) {
+        self.dump_in_steps(move |control, request| answer(control, request).into_iter().map(Some));
+    }
+    /// The same for an answer that has to be gathered first: a step without an item is one of 64 before others have their turn, as
+    /// each item is.
+    pub fn dump_in_steps<D: Dump, I: IntoIterator<Item = Option<D::Details>> + 'static>(
+        &mut self,
+        answer: impl Fn(&Control, D) -> I + 'static,
+    ) {
         let details = self.define::<D::Details>();
         self.define::<D>();
         self.service::<D>(Service { details: Some(D::Details::name()), ..Service::default() });
         self.serve::<D>(move |call, input, _| match D::take(input) {
             Ok(request) => {
                 let context = call.context;
-                let write = move |out: &mut Vec<u8>, one| write_details(out, details, context, &one);
+                let write = move |out: &mut Vec<u8>, one: Option<D::Details>| {
+                    one.iter().for_each(|one| write_details(out, details, context, one));
+                };
                 let all = answer(&call.control, request).into_iter();
                 Answer::Parts(Box::new(Listed { all, each: KEY_SIZE, write, last: None }))
             }

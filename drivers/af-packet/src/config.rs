@@ -162,7 +162,7 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     let new = interface(host, host.mac.map_or(link.mac, UnicastMac::get), mtu, queues);
     let state = if link.running { LinkState::Running } else { LinkState::Down };
     let id = create(control, new)?;
-    let linked = Linked { id, link, state, watch, namespace, is_lost: false };
+    let linked = Linked { id, link, state, watch, namespace: Some(namespace), is_lost: false };
     let seen = control.room_mut::<HostInterfaces>().links.insert(&host.name, linked);
     note_link(control, id, seen);
     Ok(())

@@ -1,8 +1,10 @@
 //! Starts and stops runs: `connections start cg0 side client profile tcp-cps rate 1e5`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::files::{FileError, PATIENCE};
 use quiver_control::{Control, Pace};
 use quiver_engine::Dataplane;
 use quiver_interface::InterfaceName;
@@ -12,7 +14,7 @@ use crate::load::Load;
 use crate::plan::Places;
 use crate::queue::{Sink, Source};
 use crate::record::Record;
-use crate::replay;
+use crate::replay::{self, Replay};
 use crate::room::ConnectionGenerators;
 use crate::run::Run;
 
@@ -46,8 +48,10 @@ async fn start(control: Control, matches: Matches, _: Output) -> Result<Reply, C
     let name = port_name(&control, &matches)?;
     let text = matches.all::<String>("words")?.join(" ");
     let load = Load::parse(&text).map_err(|error| CommandError::new(error.to_string()))?;
-    let read = |path: &String| replay::read(&control.files(), path, load.profile.transport, load.is_ip4());
-    let replay = load.replay.as_ref().map(read).transpose()?;
+    let replay = match &load.replay {
+        Some(path) => Some(read(&control, path, &load).await?),
+        None => None,
+    };
     let count = Places::new(&load.plan).count() as usize;
     let mut records: Vec<Record> = quiver_table::room_in_huge_pages(count);
     let mut pace = Pace::in_turns(&control);
@@ -65,6 +69,19 @@ async fn start(control: Control, matches: Matches, _: Output) -> Result<Reply, C
     let run = Arc::new(Run::new(load, records.into(), replay));
     replace(&control, &name, Some(run));
     Ok(Reply::new("", answer))
+}
+
+/// Reads a capture aside from control.
+async fn read(control: &Control, path: &str, load: &Load) -> Result<Replay, CommandError> {
+    let (reach, transport, is_ip4) = (control.files(), load.profile.transport, load.is_ip4());
+    let reading = control.by_helper({
+        let path = path.to_owned();
+        move || replay::read(&reach, &path, transport, is_ip4)
+    });
+    let slow = || CommandError::new(FileError::Slow { path: path.into() }.to_string());
+    let read = control.timeout(PATIENCE, reading).await.ok_or_else(slow)?;
+    let refused = |error| CommandError::new(FileError::refused(Path::new(path), error).to_string());
+    Ok(read.map_err(refused)??)
 }
 
 fn stop(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

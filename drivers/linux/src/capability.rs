@@ -47,7 +47,11 @@ impl Capability {
         }
         // `setcap` replaces what a file had: it has to name the others, too.
         let (others, instead) = match self {
-            Capability::SysAdmin => (",cap_sys_admin", "; or leave the namespace out, and use quiverd's own"),
+            Capability::SysAdmin => (
+                ",cap_sys_admin",
+                "; or leave the namespace out, and use quiverd's own; or pass a TAP of that namespace to quiverd as a descriptor \
+                 (field `descriptor`)",
+            ),
             _ => ("", ""),
         };
         format!(

@@ -51,6 +51,17 @@ pub enum LinuxError {
         /// Where it was looked for.
         namespace: String,
     },
+    /// No descriptor of this name was passed at the start.
+    #[error("no descriptor of the name {name} was passed to quiverd")]
+    NoDescriptor {
+        /// The name.
+        name: String,
+        /// The names of those that were passed.
+        passed: Vec<String>,
+    },
+    /// The interface of a descriptor that was passed was deleted.
+    #[error("the Linux interface {0} was deleted")]
+    DeletedDevice(String),
     /// The name of a new link is taken.
     #[error("there is a Linux interface {name} in {namespace} already")]
     LinkExists {
@@ -91,6 +102,15 @@ impl LinuxError {
                 format!("make it with `ip netns add {name}`, or give the path of its file")
             }
             LinuxError::RenewedNamespace(_) => String::new(),
+            LinuxError::NoDescriptor { passed, .. } => {
+                let passed = if passed.is_empty() {
+                    "none was passed".into()
+                } else {
+                    format!("passed are: {}", passed.join(", "))
+                };
+                format!("start quiverd with it (LISTEN_FDS and LISTEN_FDNAMES, sd_listen_fds(3)); {passed}")
+            }
+            LinuxError::DeletedDevice(_) => "start quiverd anew with a descriptor of a new one".into(),
             LinuxError::NoLink { .. } => "choose one that `ip link` shows there".into(),
             LinuxError::LinkExists { .. } => "choose another name, or delete that interface".into(),
         }

@@ -35,8 +35,8 @@ pub struct Linked {
     pub state: LinkState,
     /// Watches the link.
     pub watch: Watch,
-    /// The namespace that it was found in.
-    pub namespace: Namespace,
+    /// The namespace that it was found in; unknown of one whose descriptor was passed.
+    pub namespace: Option<Namespace>,
     /// Whether it was told that the device is not there any more.
     pub is_lost: bool,
 }
@@ -74,6 +74,7 @@ impl Links {
     fn look(&mut self) -> (Vec<Change>, Vec<Loss>) {
         self.looks = self.looks.wrapping_add(1);
         let (mtu, can_move, is_name_due) = (self.mtu, self.can_move, self.looks.is_multiple_of(NAMES_EVERY));
+        let renewed = |namespace: &Namespace| LinuxError::RenewedNamespace(namespace.name().to_owned());
         let (mut changed, mut lost) = (vec![], vec![]);
         for (name, linked) in &mut self.devices {
             let before = linked.seen(mtu);
@@ -83,10 +84,7 @@ impl Links {
                 _ if linked.is_lost => None,
                 LinkState::Gone => Some(linked.no_link()),
                 LinkState::Moved if !can_move => Some(linked.no_link()),
-                _ if is_name_due && !linked.namespace.is_named() => {
-                    Some(LinuxError::RenewedNamespace(linked.namespace.name().to_owned()))
-                }
-                _ => None,
+                _ => linked.namespace.as_ref().filter(|namespace| is_name_due && !namespace.is_named()).map(renewed),
             };
             if let Some(error) = gone {
                 linked.is_lost = true;
@@ -119,7 +117,11 @@ pub struct DeviceState {
 
 impl Linked {
     fn no_link(&self) -> LinuxError {
-        LinuxError::NoLink { name: self.watch.name().to_owned(), namespace: self.namespace.name().to_owned() }
+        let name = self.watch.name().to_owned();
+        match &self.namespace {
+            Some(namespace) => LinuxError::NoLink { name, namespace: namespace.name().to_owned() },
+            None => LinuxError::DeletedDevice(name),
+        }
     }
     /// State of its link when last checked.
     fn seen(&self, mtu: fn(u16) -> LinkMtu) -> DeviceState {

@@ -3,19 +3,17 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
-use quiver_control::object::ObjectRef;
-use quiver_control::{Control, Object, ObjectError};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_control::{Control, ObjectError};
 use quiver_interface::InterfaceName;
 use serde_json::json;
 
 use crate::capture::{Capture, PcapFile, Store};
 use crate::chosen::{StreamName, chosen};
 use crate::interface::PgMode;
-use crate::recording::Recording;
 use crate::room::PacketGenerators;
 use crate::show;
-use crate::start::switch;
+use crate::start::{recording, switch};
 use crate::stream::PgStream;
 use crate::text::{self, Entry, ParsedStream};
 
@@ -32,11 +30,11 @@ pub(crate) fn register(control: &Control) {
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         control.commands().add(Command::new(grammar, help, run));
     };
-    add(
+    control.commands().add(Command::waiting(
         "packet-generator new <words:text>...",
         "Create a stream: pcap FILE source pg0 name x, or { name x source pg0 limit 1 ... data { ... } }.",
         new,
-    );
+    ));
     add("packet-generator enable-stream [<stream>]", "Start one packet generator stream, or all.", enable);
     add("packet-generator disable-stream [<stream>]", "Stop one packet generator stream, or all.", disable);
     add("packet-generator delete <stream>", "Delete a packet generator stream.", delete);
@@ -50,7 +48,7 @@ pub(crate) fn register(control: &Control) {
     add("show packet-generator profiles", "Show the traffic profiles for streams.", show::profiles);
 }
 
-fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn new(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let ParsedStream { mut stream, entry, interface, has_source } =
         text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
     let is_ours = |name: &InterfaceName| control.room::<PacketGenerators>().ports.contains_key(&name.0);
@@ -74,17 +72,25 @@ fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         let what = format!("node {family}-input: what {} receives does not begin with that header", stream.interface);
         return Err(CommandError::new(format!("{what}; use an interface of mode {family}, or ethernet-input")));
     }
-    if control.objects().get::<PgStream>(&stream.name).is_some() {
-        let what = format!("there is a stream {} already; `packet-generator delete` it first", stream.name);
-        return Err(CommandError::new(what));
-    }
-    if let Some(pcap) = stream.pcap.as_deref().filter(|_| stream.limit == 0) {
+    check_new(&control, &stream)?;
+    let once = |control: &Control, stream: &mut PgStream| {
         // As in VPP: a file is played once.
-        let this = ObjectRef::new(PgStream::KIND, stream.name.clone());
-        stream.limit = Recording::read(&control.files(), pcap).map_err(|error| error.of(&this))?.count() as u64;
-    }
-    control.put(stream)?;
+        if let Some(recording) = recording(control, stream).filter(|_| stream.limit == 0) {
+            stream.limit = recording.count() as u64;
+        }
+        check_new(control, stream)
+    };
+    control.put_with_content(stream, once).await?;
     Ok(Reply::done())
+}
+
+/// Refuses a stream whose name is taken.
+fn check_new(control: &Control, stream: &PgStream) -> Result<(), ObjectError> {
+    match control.objects().get::<PgStream>(&stream.name) {
+        None => Ok(()),
+        Some(_) => Err(ObjectError::whole(format!("there is a stream {} already", stream.name))
+            .remedy("`packet-generator delete` it first")),
+    }
 }
 
 fn enable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -11,7 +11,9 @@ use quiver_wire::VirtioNetHeader;
 
 use crate::capture::Sent;
 use crate::input::Next;
+use crate::offload::Offloads;
 use crate::output::Output;
+use crate::recording::Recording;
 use crate::sequence::{Score, Scoreboard};
 use crate::stream::PgStream;
 use crate::tag::{Stamp, StampedTag, Tag};
@@ -53,24 +55,37 @@ pub(crate) struct Generator {
 /// Source of a stream's packets.
 pub(crate) enum Packets {
     Made(Box<Template>),
-    Recorded(Arc<[Recorded]>),
+    Recorded(Recorded),
 }
 
-/// A packet of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The packets of a file, as an interface receives them.
 pub(crate) struct Recorded {
-    pub bytes: Vec<u8>,
-    /// Checksum and segmentation left to do.
-    pub left: Option<VirtioNetHeader>,
+    recording: Arc<Recording>,
+    /// Header that is put before each of them.
+    header: Vec<u8>,
+    offloads: Offloads,
+    /// Room for a packet that is not taken as it is.
+    room: Vec<u8>,
 }
 
 impl Recorded {
-    /// Adds it to the frame. False if there is no buffer for it.
-    fn receive(&self, cx: &mut RxContext, frame: &mut Frame) -> bool {
-        if !frame.push_bytes(cx.pool, &self.bytes, cx.interface) {
+    pub fn new(recording: Arc<Recording>, header: Vec<u8>, offloads: Offloads) -> Recorded {
+        Recorded { recording, header, offloads, room: vec![] }
+    }
+    /// Adds packet `number` to the frame. False if there is no buffer for it.
+    fn receive(&mut self, number: u64, cx: &mut RxContext, frame: &mut Frame) -> bool {
+        let packet = self.recording.packet(number);
+        if self.header.is_empty() && self.offloads == Offloads::default() {
+            return frame.push_bytes(cx.pool, packet, cx.interface);
+        }
+        self.room.clear();
+        self.room.extend_from_slice(&self.header);
+        self.room.extend_from_slice(packet);
+        let left = self.offloads.of(&mut self.room);
+        if !frame.push_bytes(cx.pool, &self.room, cx.interface) {
             return false;
         }
-        if let Some(left) = &self.left {
+        if let Some(left) = &left {
             leave(left, cx, frame);
         }
         true
@@ -145,10 +160,7 @@ impl Generator {
                     };
                     make(template, number, tag, cx, frame)
                 }
-                Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
-                    Some(packet) => packet.receive(cx, frame),
-                    None => break,
-                },
+                Packets::Recorded(packets) => packets.receive(number, cx, frame),
             };
             if !is_made {
                 // The packet is made when there is a buffer; it is late, not lost.

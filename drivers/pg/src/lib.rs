@@ -65,7 +65,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     ports::register(control);
     mac_filter::register(control)?;
     output::register(control)?;
-    control.objects().add(Kind::new(start::apply).check(check::check));
+    let streams = Kind::new(start::apply).check(check::check);
+    control.objects().add(streams.content("pcap", |stream| stream.pcap.as_deref(), recording::read));
     commands::register(control);
     api::register(control);
     control.spawn("pg-capture", Events::listen(control.clone(), room::collect));

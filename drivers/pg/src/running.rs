@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quiver_control::ObjectError;
 
-use crate::generator::Recorded;
 use crate::sequence::{STREAMS_MAX, Score, Scoreboard};
 use crate::stream::PgStream;
 
@@ -24,8 +23,6 @@ pub(crate) struct Stream {
     pub slot: u16,
     /// Its interface, if its packets are sent rather than received.
     pub sent_from: Option<String>,
-    /// The packets of its file.
-    pub recorded: Option<Arc<[Recorded]>>,
     pub run: Run,
 }
 
@@ -54,13 +51,13 @@ impl Running {
     pub fn is_on(&self, stream: &str) -> bool {
         self.streams.get(stream).is_some_and(|stream| matches!(stream.run, Run::On(..)))
     }
-    pub fn add(&mut self, stream: &PgStream, recorded: Option<Arc<[Recorded]>>) -> Result<(), ObjectError> {
+    pub fn add(&mut self, stream: &PgStream) -> Result<(), ObjectError> {
         let taken: Vec<u16> = self.streams.values().map(|stream| stream.slot).collect();
         let slot = (0..STREAMS_MAX as u16).find(|slot| !taken.contains(slot)).ok_or_else(|| {
             ObjectError::whole(format!("there are {STREAMS_MAX} streams already"))
                 .remedy("delete one with `packet-generator delete`")
         })?;
-        let added = Stream { slot, sent_from: sent_from(stream), recorded, run: Run::Stopped };
+        let added = Stream { slot, sent_from: sent_from(stream), run: Run::Stopped };
         self.streams.insert(stream.name.clone(), added);
         self.begin(slot);
         Ok(())

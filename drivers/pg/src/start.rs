@@ -36,21 +36,19 @@ fn look(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError>
 pub(crate) fn apply(control: &Control, change: Change<'_, PgStream>) -> Result<(), ObjectError> {
     match change {
         Change::Create(new) => {
-            let recorded = packets(control, new)?;
+            check(control, new)?;
             Output::of(control, new)?;
-            control.room_mut::<PacketGenerators>().streams.add(new, recorded)?;
+            control.room_mut::<PacketGenerators>().streams.add(new)?;
             look(control, &new.interface)?;
             start(control, new);
         }
         Change::Update { old, new } => {
             // What can fail comes first: if it does, the old one goes on.
-            let is_kept = (&old.pcap, &old.interface) == (&new.pcap, &new.interface);
-            let recorded = if is_kept { None } else { Some(packets(control, new)?) };
+            check(control, new)?;
             Output::of(control, new)?;
             stop(control, old);
             if let Some(stream) = control.room_mut::<PacketGenerators>().streams.streams.get_mut(&new.name) {
                 stream.sent_from = sent_from(new);
-                stream.recorded = recorded.unwrap_or_else(|| stream.recorded.take());
             }
             look(control, &old.interface)?;
             look(control, &new.interface)?;
@@ -65,14 +63,19 @@ pub(crate) fn apply(control: &Control, change: Change<'_, PgStream>) -> Result<(
     Ok(())
 }
 
-/// The packets of a stream's file, as they are received by its interface.
-fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Recorded]>>, ObjectError> {
+/// The packets of a stream's file.
+pub(crate) fn recording(control: &Control, stream: &PgStream) -> Option<Arc<Recording>> {
+    control.content(stream)
+}
+
+/// Checks that there are the worker and the interface of a stream, and that this one can receive its packets.
+fn check(control: &Control, stream: &PgStream) -> Result<(), ObjectError> {
     let workers = control.room::<Dataplane>().workers();
     if let Some(worker) = stream.worker.filter(|worker| usize::from(*worker) >= workers) {
         return Err(ObjectError::field("worker", format!("there is no worker {worker}"))
             .remedy(format!("name one of 0 to {}", workers.saturating_sub(1))));
     }
-    let (mode, header, offloads) = {
+    let mode = {
         let room = control.room::<PacketGenerators>();
         let port = room.ports.get(&stream.interface.0).ok_or_else(|| {
             let what = format!("{} is no interface of the packet generator", stream.interface);
@@ -88,21 +91,21 @@ fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Recorded]
             let what = format!("{} has packets of {family} only", stream.interface);
             return Err(ObjectError::field("ip6-source", what).remedy("use an interface of mode ethernet"));
         }
-        (port.mode, header(port.mode, port.mac), port.offloads)
+        port.mode
     };
-    let Some(path) = stream.pcap.as_deref() else { return Ok(None) };
-    let received = |packet: Vec<u8>| {
-        let mut bytes = [header.clone(), packet].concat();
-        Recorded { left: offloads.of(&mut bytes), bytes }
+    let Some(path) = stream.pcap.as_deref() else { return Ok(()) };
+    let unread = || {
+        ObjectError::field("pcap", format!("{path} was not read"))
+            .remedy("set it by `packet-generator new` or a configuration file")
     };
-    let recording = Recording::read(&control.files(), path)?;
-    Ok(Some(recording.packets_for(mode)?.into_iter().map(received).collect()))
+    recording(control, stream).ok_or_else(unread)?.check(mode)
 }
 
 /// Makes a worker generate the packets of a stream, if it is enabled.
 fn start(control: &Control, stream: &PgStream) {
     // Its interfaces are there: it refers to them.
     let output = Output::of(control, stream).ok().flatten();
+    let recording = recording(control, stream);
     let (queue, generator) = {
         let mut room = control.room_mut::<PacketGenerators>();
         let PacketGenerators { ports, streams, to_control, bell, .. } = &mut *room;
@@ -112,8 +115,10 @@ fn start(control: &Control, stream: &PgStream) {
         if !stream.enabled {
             return;
         }
-        let packets = match (&kept.recorded, port.mode) {
-            (Some(recorded), _) => Packets::Recorded(recorded.clone()),
+        let packets = match (recording, port.mode) {
+            (Some(recording), mode) => {
+                Packets::Recorded(Recorded::new(recording, header(mode, port.mac), port.offloads))
+            }
             (None, PgMode::Ethernet) => Packets::Made(Template::new(stream).into()),
             (None, PgMode::Ip4 | PgMode::Ip6) => {
                 let destination_mac = Values::One(port.mac);

@@ -294,7 +294,7 @@ fn details(control: &Control, tap: &Rc<Tap>) -> Option<SwInterfaceTapV2Details> 
         host_ip6_prefix: tap.host_ip6_address.unwrap_or(InterfaceAddress::UNSPECIFIED),
         tap_flags: if tap.gso { TapFlags::GSO } else { TapFlags::default() },
         dev_name: tap.name.as_str().into(),
-        host_if_name: tap.host_name().into(),
+        host_if_name: linked.watch.name().into(),
         host_namespace: text(&tap.host_namespace),
         host_bridge: text(&tap.host_bridge),
     })

@@ -11,7 +11,7 @@ const CREATE: &str = "create tap { (id <id:u32> | if-name <if-name:text>) | hw-a
     | host-if-name <host-if-name:text> | host-mac-addr <host-mac-addr:mac> | host-mtu-size <host-mtu-size:u16> \
     | host-bridge <host-bridge:text> | host-ip4-addr <host-ip4-addr:ip4-address> | host-ip4-gw <host-ip4-gw:ip4> \
     | host-ip6-addr <host-ip6-addr:ip6-address> | host-ip6-gw <host-ip6-gw:ip6> \
-    | num-rx-queues <num-rx-queues:u16> | (gso | no-gso) }";
+    | num-rx-queues <num-rx-queues:u16> | descriptor <descriptor:text> | (gso | no-gso) }";
 
 pub(crate) fn register(control: &Control) {
     let create = Command::new(CREATE, "Create a TAP interface.", create)
@@ -31,6 +31,7 @@ pub(crate) fn register(control: &Control) {
         ("host-ip6-addr", "host-ip6-address"),
         ("host-ip6-gw", "host-ip6-gateway"),
         ("num-rx-queues", "rx-queues"),
+        ("descriptor", "descriptor"),
     ];
     let documented = <Tap as quiver_control::Record>::record_fields();
     let create = fields.into_iter().fold(create, |command, (word, field)| {
@@ -67,6 +68,7 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         host_ip4_gateway: matches.find("host-ip4-gw")?,
         host_ip6_address: matches.find("host-ip6-addr")?,
         host_ip6_gateway: matches.find("host-ip6-gw")?,
+        descriptor: matches.find("descriptor")?,
         ..tap
     })?;
     Ok(Reply::text(name))
@@ -96,7 +98,17 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         Some(tap) => vec![tap],
         None => control.objects().all::<Tap>(),
     };
-    let titles = ["Name", "Host interface", "Host namespace", "Host MAC", "Host MTU", "Queues", "GSO", "Host side"];
+    let titles = [
+        "Name",
+        "Host interface",
+        "Host namespace",
+        "Host MAC",
+        "Host MTU",
+        "Queues",
+        "GSO",
+        "Descriptor",
+        "Host side",
+    ];
     let mut table = Table::new(titles);
     let room = control.room::<Taps>();
     for tap in taps {
@@ -105,16 +117,18 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Some(LinkState::Running) => "running",
             Some(LinkState::Down) => "down",
             Some(LinkState::Moved) => "moved to another namespace",
+            Some(LinkState::Gone) if tap.descriptor.is_some() => "gone: start quiverd with a new descriptor",
             Some(LinkState::Gone) | None => "gone: made anew when its namespace is there",
         };
         table.row([
             Cell::from(tap.name.clone()),
-            Cell::from(tap.host_name()),
+            Cell::from(linked.map_or(tap.host_name(), |linked| linked.watch.name())),
             Cell::from(tap.host_namespace.clone()),
             Cell::from(linked.map(|linked| linked.link.mac.to_string())),
-            Cell::from(linked.map(|linked| linked.link.mtu)),
+            Cell::from(linked.filter(|_| tap.descriptor.is_none()).map(|linked| linked.link.mtu)),
             Cell::from(tap.rx_queues.get()),
             Cell::from(tap.gso),
+            Cell::from(tap.descriptor.clone()),
             Cell::from(state),
         ]);
     }

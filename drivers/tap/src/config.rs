@@ -11,12 +11,13 @@ use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{Interfaces, LinkMtu, NewInterface, check_name, create, remove, set_link_mtu};
 use quiver_linux::{
-    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, check_link_name, note_link,
-    random_mac, watch_links,
+    HostSide, Link, LinkState, Linked, Links, LinuxError, Namespace, Passed, Watch, WriteQueue, check_link_name,
+    note_link, random_mac, watch_links,
 };
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
 use crate::device::{self, Request};
+use crate::passed;
 use crate::queue::Rx;
 
 quiver_control::number! {
@@ -43,6 +44,10 @@ pub struct Tap {
     #[fixed]
     #[default(TapQueues::MIN)]
     pub rx_queues: TapQueues,
+    /// Name of a descriptor that quiverd was started with (`LISTEN_FDNAMES`): the device behind it is used, in whatever namespace it
+    /// is, and is configured there by its maker, so no `host` field goes with it. `rx-queues` is the number of descriptors of this name.
+    #[fixed]
+    pub descriptor: Option<String>,
     /// Whether it passes TCP packets that await segmentation or a checksum (GSO), which is much faster for TCP.
     #[fixed]
     #[default(true)]
@@ -124,7 +129,10 @@ const QUEUE_LENGTH: u32 = 2048;
 /// Checks a TAP without other objects.
 pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
     check_name(&tap.name, "tap0")?;
-    check_link_name(tap.host_name(), "host-interface")
+    match tap.descriptor {
+        Some(_) => passed::check(tap),
+        None => check_link_name(tap.host_name(), "host-interface"),
+    }
 }
 
 pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError> {
@@ -134,8 +142,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), Ob
         Change::Delete(tap) => {
             let Some(linked) = control.room_mut::<Taps>().links.remove(&tap.name) else { return Ok(()) };
             remove(control, linked.id);
+            if let Some(device) = linked.watch.device() {
+                passed::show_use(device, false);
+            }
+            let Some(namespace) = &linked.namespace else { return Ok(()) };
             // Workers let go of its queues a moment later, and another device may need the name at once.
-            if let Err(error) = linked.link.delete(&linked.namespace) {
+            if let Err(error) = linked.link.delete(namespace) {
                 tracing::warn!("{}: {error}; Linux deletes it when no worker uses it any more", tap.name);
             }
             Ok(())
@@ -148,6 +160,7 @@ pub(crate) fn apply_inside(control: &Control, change: Change<'_, Tap>) -> Result
     match change {
         Change::Create(tap) => {
             control.room::<Interfaces>().check_free(&tap.name, "choose another number")?;
+            passed::check_free(control, tap)?;
             let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
             let queues = Queues::of_nothing(input, tap.rx_queues.get().into(), workers);
             let mac = tap.mac.map_or(MacAddress::ZERO, UnicastMac::get);
@@ -167,13 +180,19 @@ pub(crate) fn apply_inside(control: &Control, change: Change<'_, Tap>) -> Result
     }
 }
 
-/// Checks that the namespace exists.
-pub(crate) fn needs(tap: &Tap) -> Result<(), ObjectError> {
+/// Checks that the namespace exists, or that the descriptor was passed.
+pub(crate) fn needs(passed: &Passed, tap: &Tap) -> Result<(), ObjectError> {
+    if let Some(name) = &tap.descriptor {
+        return passed::needs(passed, tap, name);
+    }
     Namespace::find(tap.host_namespace.as_deref()).map(drop).map_err(|e| e.of_field("host-namespace"))
 }
 
-/// The outside resource that a TAP occupies: its name in Linux.
+/// The outside resource that a TAP occupies: its name in Linux, or its descriptor.
 pub(crate) fn takes(tap: &Tap) -> Vec<String> {
+    if let Some(name) = &tap.descriptor {
+        return vec![format!("descriptor {name}")];
+    }
     vec![format!("Linux interface {} in {}", tap.host_name(), tap.host_namespace.as_deref().unwrap_or_default())]
 }
 
@@ -186,21 +205,50 @@ fn mtu_of(tap: &Tap) -> u16 {
     tap.host_mtu.map_or(MTU, TapMtu::get)
 }
 
-fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
-    control.room::<Interfaces>().check_free(&tap.name, "choose another number")?;
+/// A device that is there, with a descriptor for each queue.
+struct Opened {
+    queues: Vec<Arc<OwnedFd>>,
+    link: Link,
+    watch: Watch,
+    /// Its namespace; unknown of one that was passed.
+    namespace: Option<Namespace>,
+}
+
+/// Makes the device in its namespace.
+fn make_device(tap: &Tap) -> Result<Opened, ObjectError> {
     let namespace = Namespace::find(tap.host_namespace.as_deref()).map_err(|e| e.of_field("host-namespace"))?;
     let request = Request { name: tap.host_name(), queues: tap.rx_queues.get().into(), offload: tap.gso };
-    let descriptors = device::create(&namespace, &request).map_err(|e| e.within("host-namespace", "host-interface"))?;
+    let queues = device::create(&namespace, &request).map_err(|e| e.within("host-namespace", "host-interface"))?;
     // On an error the descriptors are closed, and the device is gone with them.
     tap.host_side().apply(&namespace, request.name).map_err(|e| e.within("host-namespace", field_of(&e)))?;
     let (watch, link) = Watch::start(&namespace, request.name).map_err(|e| e.within("host-namespace", ""))?;
+    Ok(Opened { queues: shared(queues), link, watch, namespace: Some(namespace) })
+}
+
+/// Takes a device that was passed.
+fn take_device(control: &Control, tap: &Tap, descriptor: &str) -> Result<Opened, ObjectError> {
+    let passed::Device { about, queues } = passed::open(control, tap, descriptor)?;
+    let queues = shared(queues);
+    let Some(first) = queues.first() else { return Err(ObjectError::field("descriptor", "there is no descriptor")) };
+    let watch = Watch::of_device(first.clone(), &about.name, MTU.into());
+    // Its number is that of a namespace which is not known.
+    let link = Link { index: 0, mac: about.mac, mtu: MTU.into(), running: true };
+    Ok(Opened { queues, link, watch, namespace: None })
+}
+
+fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
+    control.room::<Interfaces>().check_free(&tap.name, "choose another number")?;
+    let Opened { queues, link, watch, namespace } = match &tap.descriptor {
+        Some(descriptor) => take_device(control, tap, descriptor)?,
+        None => make_device(tap)?,
+    };
     let made_up = control.room::<Taps>().made_up.get(&tap.name).copied();
     let mac = match tap.mac.map(UnicastMac::get).or(made_up) {
         Some(mac) => mac,
         None => random_mac().map_err(|e| e.of_field("mac"))?,
     };
     let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
-    let queues = shared(descriptors, tap.gso, input, workers);
+    let queues = queues_of(&queues, tap.gso, input, workers);
     let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
     let id = create(control, interface(tap, mac, mtu, queues))?;
     let mut taps = control.room_mut::<Taps>();
@@ -229,8 +277,8 @@ fn set_mtu(control: &Control, old: &Tap, new: &Tap) -> Result<(), ObjectError> {
         let mut taps = control.room_mut::<Taps>();
         let mtu = taps.links.mtu_of(after);
         let Some(linked) = taps.links.get_mut(&new.name) else { return Ok(()) };
-        linked.link =
-            side.apply(&linked.namespace, new.host_name()).map_err(|e| e.within("host-namespace", "host-mtu"))?;
+        let Some(namespace) = &linked.namespace else { return Ok(()) };
+        linked.link = side.apply(namespace, new.host_name()).map_err(|e| e.within("host-namespace", "host-mtu"))?;
         (linked.id, mtu)
     };
     set_link_mtu(control, id, mtu);
@@ -245,9 +293,13 @@ fn field_of(error: &LinuxError) -> &'static str {
     }
 }
 
+/// Descriptors as several workers hold them.
+fn shared(descriptors: Vec<OwnedFd>) -> Vec<Arc<OwnedFd>> {
+    descriptors.into_iter().map(Arc::new).collect()
+}
+
 /// A receive queue for each descriptor, and a transmit queue for each worker.
-fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -> Queues {
-    let descriptors: Vec<_> = descriptors.into_iter().map(Arc::new).collect();
+fn queues_of(descriptors: &[Arc<OwnedFd>], gso: bool, input: NodeId, workers: usize) -> Queues {
     let rx = |fd: &Arc<OwnedFd>| Box::new(Rx::new(fd.clone())) as Box<dyn RxQueue>;
     let tx = |fd: &Arc<OwnedFd>| Box::new(WriteQueue::new(fd.clone(), gso)) as Box<dyn TxQueue>;
     let tx = descriptors.iter().cycle().take(workers).map(tx).collect();
@@ -279,6 +331,27 @@ mod tests {
         for tap in wrong {
             let error = check(&tap).expect_err("it is wrong");
             assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");
+        }
+        let passed = || Tap { descriptor: Some("wan".into()), ..tap() };
+        assert_eq!(check(&passed()), Ok(()));
+        let mac = UnicastMac::new(MacAddress([2, 0, 0, 0, 0, 1])).ok();
+        let wrong = [
+            ("descriptor", Tap { descriptor: Some("a:b".into()), ..tap() }),
+            ("descriptor", Tap { descriptor: Some(String::new()), ..tap() }),
+            ("host-namespace", Tap { host_namespace: Some("red".into()), ..passed() }),
+            ("host-interface", Tap { host_interface: Some("eth0".into()), ..passed() }),
+            ("host-mac", Tap { host_mac: mac, ..passed() }),
+            ("host-mtu", Tap { host_mtu: TapMtu::new(1400), ..passed() }),
+            ("host-bridge", Tap { host_bridge: Some("br0".into()), ..passed() }),
+            ("host-ip4-gateway", Tap { host_ip4_gateway: Some(Ipv4Addr::LOCALHOST), ..passed() }),
+            ("host-ip6-gateway", Tap { host_ip6_gateway: Some(Ipv6Addr::LOCALHOST), ..passed() }),
+            ("host-ip4-address", Tap { host_ip4_address: Some(InterfaceAddress::UNSPECIFIED), ..passed() }),
+            ("host-ip6-address", Tap { host_ip6_address: Some(InterfaceAddress::UNSPECIFIED), ..passed() }),
+        ];
+        for (field, tap) in wrong {
+            let error = check(&tap).expect_err(field);
+            assert_eq!(error.field, field);
+            assert!(!error.remedy.is_empty(), "{error}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The Linux device behind a TAP interface: made in its namespace, with a descriptor for each queue. It lives as long as
-//! the descriptors are open.
+//! The Linux device behind a TAP interface: made in its namespace, with a descriptor for each queue, or passed as descriptors. One
+//! that was made lives as long as the descriptors are open.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use quiver_linux::{Capability, LinuxError, Namespace};
+use quiver_wire::MacAddress;
 
 /// Options for opening the device.
 pub struct Request<'a> {
@@ -62,10 +63,51 @@ fn open(namespace: &Namespace, request: &Request, queue: usize) -> Result<OwnedF
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut interface) }).map_err(refused)?;
     let fd = OwnedFd::from(file);
-    set(&fd, libc::TUNSETVNETHDRSZ, size_of::<quiver_wire::VirtioNetHeader>() as libc::c_int, name)?;
-    set(&fd, libc::TUNSETVNETLE, 1, name)?;
-    offload(&fd, request.offload).map_err(|e| LinuxError::refused(format!("set the offloads of {name}"), e))?;
+    set_up(&fd, name, request.offload)?;
     Ok(fd)
+}
+
+/// Sets the header of packets, and which offloads Linux may leave to quiverd. Needs no right but the descriptor.
+pub fn set_up(fd: &OwnedFd, name: &str, wants_offload: bool) -> Result<(), LinuxError> {
+    let refused = |error| LinuxError::refused(format!("set the offload header of {name}"), error);
+    set(fd, libc::TUNSETVNETHDRSZ, size_of::<quiver_wire::VirtioNetHeader>() as libc::c_int).map_err(refused)?;
+    set(fd, libc::TUNSETVNETLE, 1).map_err(refused)?;
+    offload(fd, wants_offload).map_err(|e| LinuxError::refused(format!("set the offloads of {name}"), e))
+}
+
+/// A device, as its descriptor describes it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its name in its namespace.
+    pub name: String,
+    /// Flags with which the descriptor was attached to it: `IFF_TAP` and others.
+    pub flags: libc::c_int,
+    /// Address of the Linux side.
+    pub mac: MacAddress,
+}
+
+/// Describes the device of a descriptor of `/dev/net/tun`. An error of EBADFD if it has none, or has none any more.
+pub fn about(fd: &OwnedFd) -> Result<About, Error> {
+    let mut interface = request_of("", 0);
+    // SAFETY: TUNGETIFF writes one `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNGETIFF, &raw mut interface) })?;
+    let name: Vec<u8> = interface.ifr_name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
+    // SAFETY: TUNGETIFF fills in this member of the union; any bytes are a valid number.
+    let flags = libc::c_int::from(unsafe { interface.ifr_ifru.ifru_flags });
+    // SAFETY: SIOCGIFHWADDR reads and writes one `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut interface) })?;
+    // SAFETY: SIOCGIFHWADDR fills in this member of the union; any bytes are a valid address.
+    let address = unsafe { interface.ifr_ifru.ifru_hwaddr }.sa_data;
+    let mac = MacAddress(std::array::from_fn(|at| address[at] as u8));
+    Ok(About { name: String::from_utf8_lossy(&name).into_owned(), flags, mac })
+}
+
+/// Says whether a program serves the device: without a carrier Linux sends nothing there. Linux before 4.20 cannot be told.
+pub fn set_carrier(fd: &OwnedFd, is_served: bool) -> Result<(), Error> {
+    match set(fd, libc::TUNSETCARRIER, libc::c_int::from(is_served)) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        told => told,
+    }
 }
 
 fn request_of(name: &str, flags: libc::c_int) -> libc::ifreq {
@@ -81,10 +123,9 @@ fn request_of(name: &str, flags: libc::c_int) -> libc::ifreq {
 }
 
 /// Sets a number of the device.
-fn set(fd: &OwnedFd, what: libc::c_ulong, value: libc::c_int, name: &str) -> Result<(), LinuxError> {
+fn set(fd: &OwnedFd, what: libc::c_ulong, value: libc::c_int) -> Result<(), Error> {
     // SAFETY: these requests read one `int`, which outlives the call.
-    let result = check(unsafe { libc::ioctl(fd.as_raw_fd(), what, &raw const value) });
-    result.map_err(|error| LinuxError::refused(format!("set the offload header of {name}"), error))
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), what, &raw const value) })
 }
 
 fn offload(fd: &OwnedFd, wanted: bool) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! TAP interfaces: Ethernet devices of Linux whose other end is the daemon.
 //!
 //! - `config`: the object `Tap`, and what becomes of it.
-//! - `device`: making the Linux device, with a descriptor for each queue.
+//! - `device`: making the Linux device, with a descriptor for each queue; `passed`: one whose descriptors were passed to quiverd.
 //! - `queue`: receiving through the descriptors; sending is `quiver_linux::WriteQueue`.
 //! - `commands`: `create tap`, `delete tap`, `show tap`; [`api`]: VPP's messages.
 
@@ -9,6 +9,7 @@ pub mod api;
 mod commands;
 mod config;
 mod device;
+mod passed;
 mod queue;
 
 pub use config::{Tap, TapMtu, TapQueues};
@@ -16,6 +17,7 @@ pub use config::{Tap, TapMtu, TapQueues};
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
 use quiver_interface::{Undecided, decides, receiver, undecided};
+use quiver_linux::Passed;
 
 /// Gives the control side its TAP interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -25,7 +27,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     undecided(control, "tap-input", Undecided::Packet, &["truncated"]);
     decides(control, "tap-input", receiver);
     let taps = Kind::new(config::apply).check(config::check).memory(|_| quiver_interface::MEMORY);
-    control.objects().add(taps.outside(config::apply_inside, config::needs, config::takes));
+    let passed = Passed::of(control);
+    control.objects().add(taps.outside(config::apply_inside, move |tap| config::needs(&passed, tap), config::takes));
     config::watch(control);
     commands::register(control);
     api::register(control);

@@ -38,6 +38,7 @@ impl Control {
         let host = Rc::new(NoTasks(self.clock()));
         let control = Control::new(host.clone(), host.clone(), host);
         control.objects().stay_inside();
+        control.objects().share_contents(self.objects());
         control.set_object_memory(self.objects().budget_use().limit);
         self.identity().into_iter().for_each(|number| control.set_identity(number));
         control

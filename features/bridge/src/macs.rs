@@ -20,8 +20,6 @@ pub(crate) const STATIONS_MAX: usize = 16 << 20;
 /// Largest number of sightings on their way; workers repeat lost ones. Some milliseconds' worth at five million a
 /// second.
 const SIGHTINGS_MAX: usize = 32_768;
-/// Buckets of the table, with up to three entries each, that are listed before others have their turn.
-const LISTED: usize = 64;
 /// Changes that wait until clients are told; more of them are lost.
 const CHANGES_MAX: usize = 1 << 20;
 
@@ -153,21 +151,10 @@ impl Macs {
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
-    /// All entries.
-    fn iter(&self) -> impl Iterator<Item = MacEntry> {
-        let now = self.now();
-        self.table.iter().map(move |row| MacEntry::of(row, now))
-    }
-    /// All entries, by domain and address.
-    pub fn entries(&self) -> Vec<MacEntry> {
-        let mut entries: Vec<_> = self.iter().collect();
-        entries.sort_by_key(|entry| (entry.station.domain, entry.station.mac));
-        entries
-    }
-    /// The stations in a part of the table, from a place on that begins as 0, and the place to go on from; None at the end. All
-    /// have other places when [`Macs::places`] changes.
-    pub(crate) fn some(&self, from: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
-        let (rows, next) = self.table.some(from, LISTED);
+    /// The stations in a part of the table of so many buckets, from a place on that begins as 0, and the place to go on from; None
+    /// at the end. All have other places when [`Macs::places`] changes.
+    pub(crate) fn some(&self, from: usize, buckets: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
+        let (rows, next) = self.table.some(from, buckets);
         (rows.into_iter().map(|row| Station::of(row.key)), next)
     }
     /// The number of places, which changes when the table grows.

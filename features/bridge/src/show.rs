@@ -1,20 +1,20 @@
 //! The commands that show bridges, and the trace of their nodes.
 
-use std::collections::BTreeMap;
-
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table};
 use quiver_engine::trace::Record;
 use quiver_interface::{Interfaces, chosen};
-use quiver_wire::{EthernetHeader, Header, MacAddress};
+use quiver_wire::{EthernetHeader, Header};
 use serde_json::json;
 
 use crate::bridges::{BridgeState, Bridges, Mode};
-use crate::layer2::DomainIndex;
+use crate::gathering::{Gathering, Stations};
 use crate::learning::settle;
 use crate::macs::MacEntry;
 use crate::objects::DomainId;
-use crate::station::Station;
+
+/// Buckets of the table of stations that are gathered in a step.
+const GATHERED: usize = 64;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
@@ -91,7 +91,7 @@ async fn macs(control: Control, matches: Matches, output: Output) -> Result<Repl
     let titles = ["Mac-Address", "BD-ID", "Age(min)", "static", "filter", "bvi", "Interface-Name"];
     let mut rows = Rows::new(&control, &output, titles).named("entries");
     let listed = only.is_some() || matches.has("verbose") || matches.has("all");
-    for station in if listed { stations(&control, &mut rows).await } else { BTreeMap::new() }.into_values() {
+    for station in if listed { stations(&control, &mut rows).await } else { Stations::new() }.into_values() {
         rows.step().await;
         let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
         let Some(MacEntry { place, age, .. }) = bridges.macs.get(station) else { continue };
@@ -126,18 +126,14 @@ async fn macs(control: Control, matches: Matches, output: Output) -> Result<Repl
 }
 
 /// The stations that are known, by domain and address.
-async fn stations(control: &Control, rows: &mut Rows) -> BTreeMap<(DomainIndex, MacAddress), Station> {
-    let (mut stations, mut from, mut places) = (BTreeMap::new(), Some(0), None);
-    while let Some(first) = from {
+async fn stations(control: &Control, rows: &mut Rows) -> Stations {
+    let mut gathering = Gathering::new();
+    loop {
         rows.step().await;
-        let macs = &control.room::<Bridges>().macs;
-        // A table that grows has all of them in other places.
-        let first = if places.replace(macs.places()) == Some(macs.places()) { first } else { 0 };
-        let (some, next) = macs.some(first);
-        stations.extend(some.map(|station| ((station.domain, station.mac), station)));
-        from = next;
+        if !gathering.step(&control.room::<Bridges>().macs, GATHERED) {
+            return gathering.into_stations();
+        }
     }
-    stations
 }
 
 async fn connected(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {

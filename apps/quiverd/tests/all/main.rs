@@ -10,4 +10,5 @@ mod punt;
 mod rust;
 mod service;
 mod startup;
+mod streams;
 mod vppctl;

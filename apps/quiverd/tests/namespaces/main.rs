@@ -1,5 +1,6 @@
 //! A quiverd in a world of its own, where it may make interfaces of Linux.
 
+mod descriptors;
 #[path = "../quiverd/mod.rs"]
 mod quiverd;
 
@@ -13,10 +14,10 @@ use quiver_testkit::trials::{self, Trial};
 use quiverd::Daemon;
 use serde_json::json;
 
-const TRIALS: &[Trial<World>] = &[("everyday_commands_work_or_say_what_is_missing", everyday)];
+const EVERYDAYS: &[Trial<World>] = &[("everyday_commands_work_or_say_what_is_missing", everyday)];
 
 fn main() -> ExitCode {
-    trials::main(enter(), TRIALS)
+    trials::main(enter(), &[EVERYDAYS, descriptors::TRIALS].concat())
 }
 
 /// The commands, and what comes of each.

@@ -24,11 +24,12 @@ const UDP_CHECKSUM: usize = 6;
 /// # Errors
 /// The file is none, has no such flow, or packets that were cut off or put together.
 pub fn read(reach: &Reach, path: &str, transport: Transport, is_ip4: bool) -> Result<Replay, ObjectError> {
-    let packets = Recording::read(reach, path)?.packets_for(PgMode::Ethernet)?;
+    let recording = Recording::read(reach, path)?;
+    recording.check(PgMode::Ethernet)?;
     let mut flows: Vec<(Tuple, Flow)> = vec![];
     let mut latest: BTreeMap<Ends, usize> = BTreeMap::new();
     let mut skipped = 0;
-    for (at, frame) in packets.iter().enumerate() {
+    for (at, frame) in recording.packets().enumerate() {
         let wrong = |what: &str, remedy| {
             ObjectError::field("replay", format!("{path}: packet {}: {what}", at + 1)).remedy(remedy)
         };

@@ -250,8 +250,16 @@ fn streams_of_what_is_no_file_are_refused_at_once() {
     // In a configuration, too.
     let stream = PgStream { name: "y".into(), pcap: Some(fifo.display().to_string()), ..PgStream::unnamed() };
     let stream = PgStream { interface: InterfaceName("pg0".into()), ..stream };
-    let error = bench.daemon.control().put(stream).expect_err("it is no file");
+    let control = bench.daemon.control().clone();
+    let error = control.put(stream.clone()).expect_err("it was not read");
+    assert!(error.what.ends_with("fifo was not read") && error.remedy.contains("packet-generator new"), "{error}");
+    let put = async move { control.put_with_content(stream, |_, _| Ok(())).await };
+    let error = bench.daemon.run_task(put).expect_err("it is no file");
     assert_eq!((error.field.as_str(), error.what.contains("is a FIFO")), ("pcap", true), "{error}");
+    let text = format!("pg-streams: [{{name: y, interface: pg0, pcap: {}}}]", fifo.display());
+    let whole = format!("packet-generators: [{{name: pg0}}, {{name: pg1}}]\n{text}\n");
+    let error = bench.daemon.apply("f.yaml", &whole).expect_err("it is no file").to_string();
+    assert!(error.starts_with("f.yaml:2:") && error.contains("pcap: ") && error.contains("is a FIFO"), "{error}");
     // A file without an end is not read to it.
     let long = bench.path("long");
     fs::File::create(&long).expect("a file").set_len(1 << 40).expect("it is sparse");

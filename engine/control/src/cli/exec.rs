@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
@@ -12,7 +11,7 @@ use super::command::Nesting;
 use super::script::script;
 use super::{Command, CommandError, Commands, Matches, Output, Reply};
 use crate::control::Control;
-use crate::files::{FileError, Reach};
+use crate::files::{FileError, PATIENCE, Reach};
 use crate::time::LocalFuture;
 
 impl Commands {
@@ -78,9 +77,6 @@ fn append(answers: &mut String, answer: &str) {
         answers.push('\n');
     }
 }
-
-/// Longest time to read a file: a network disk may never answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Source of the files that `exec` reads.
 pub trait Scripts {

@@ -6,9 +6,11 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::budget;
+use super::content::Read;
 use super::field::{FieldInfo, Place};
 use super::{HashSet, Object, ObjectError, ObjectRef};
 use crate::control::Control;
+use crate::time::LocalFuture;
 
 /// An object whose type is known only to its kind.
 pub(crate) trait AnyObject: Any {
@@ -121,6 +123,26 @@ pub(crate) trait AnyKind: Any {
     /// Names of outside resources that the object occupies, such as a Linux interface.
     fn takes(&self, _object: &dyn AnyObject) -> Vec<String> {
         vec![]
+    }
+    /// Whether its objects may have content outside.
+    fn has_content(&self) -> bool {
+        false
+    }
+    /// The field that names their content.
+    fn content_field(&self) -> &'static str {
+        ""
+    }
+    /// The name of an object's content.
+    fn content_name<'o>(&self, _object: &'o dyn AnyObject) -> Option<&'o str> {
+        None
+    }
+    /// Reads an object's content.
+    fn read_content(
+        &self,
+        _control: &Control,
+        _object: &dyn AnyObject,
+    ) -> Option<LocalFuture<Result<Read, ObjectError>>> {
+        None
     }
     fn running(&self) -> Vec<Rc<dyn AnyObject>>;
     /// Some running objects behind `last` by key, or the first ones; none at the end.

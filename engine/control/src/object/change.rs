@@ -84,6 +84,9 @@ impl Control {
         });
         let changed = changed.map_err(first)?;
         asked.iter().for_each(|steps| self.objects().pending.follow(steps));
+        if changed.iter().any(|step| step.kind.has_content()) {
+            self.forget_contents();
+        }
         self.audit_steps(&changed);
         self.transactions().note_unsaved(self.author());
         Ok(())

@@ -7,6 +7,7 @@
 //! - [`described`]: kinds that are described by data, those of plugins.
 //! - `any`: objects and kinds whose type is forgotten; `running`: the objects of a kind that run; `pending`: those that wait; `names`: which names exist;
 //!   `registry`: [`Objects`], all of these.
+//! - `content`: what objects name outside, such as a file, read before a change.
 //! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
 //!   checked whole, ordered, made one by one, and taken back when one fails; `around`: what is done at each of them; `rehearsal`: made on a stand-in first. `turns`: deletions of very many, in turns.
 
@@ -18,6 +19,7 @@ mod by_key;
 mod change;
 mod check;
 mod circle;
+mod content;
 pub mod described;
 mod error;
 pub mod field;

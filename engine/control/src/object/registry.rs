@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::any::{AnyKind, AnyObject};
 use super::around::{Around, Moment};
 use super::budget::{self, Budget, BudgetUse};
+use super::content::{Content, Contents, Read, ReadContent};
 use super::field::{FieldInfo, HIDDEN, Problems};
 use super::names::Names;
 use super::pending::Pending;
@@ -38,6 +40,7 @@ pub struct Kind<O: Object> {
     check: Option<Check<O>>,
     open: Option<Open<O>>,
     outside: Option<Outside<O>>,
+    content: Option<Content<O>>,
     /// Descriptions of its fields, made when they are first asked for: with schemas and texts they take long.
     fields: OnceCell<Rc<[FieldInfo]>>,
     /// The names of its secret fields.
@@ -61,7 +64,7 @@ impl<O: Object> Kind<O> {
         let secrets = O::record_fields().into_iter().filter(|field| field.secret).map(|field| field.name).collect();
         let (running, memory) = (Running::new(O::key), (|_| budget::OBJECT) as fn(&O) -> u64);
         let (apply, fields) = (Box::new(apply), OnceCell::new());
-        Kind { apply, check: None, open: None, outside: None, fields, secrets, running, memory }
+        Kind { apply, check: None, open: None, outside: None, content: None, fields, secrets, running, memory }
     }
 
     /// Adds a check of a single object: it runs for all objects before any is applied.
@@ -97,6 +100,23 @@ impl<O: Object> Kind<O> {
         takes: impl Fn(&O) -> Vec<String> + 'static,
     ) -> Kind<O> {
         self.outside = Some(Outside { inside: Box::new(inside), needs: Box::new(needs), takes: Box::new(takes) });
+        self
+    }
+
+    /// Declares that objects have content outside whose reading takes time, such as a file: `field` holds its `name`, and `read` reads
+    /// it. That happens before a change is made, within a deadline; it ends when the client that asked leaves. Then `apply` gets
+    /// the content by [`Control::content`]. It is read again when the field changes, and when the object comes anew.
+    pub fn content<T: Send + Sync + 'static>(
+        mut self,
+        field: &'static str,
+        name: fn(&O) -> Option<&str>,
+        read: impl Fn(&Control, &O) -> LocalFuture<Result<T, ObjectError>> + 'static,
+    ) -> Kind<O> {
+        let read: ReadContent<O> = Box::new(move |control, object| {
+            let reading = read(control, object);
+            Box::pin(async move { Ok(Arc::new(reading.await?) as Read) })
+        });
+        self.content = Some(Content { field, name, read });
         self
     }
 }
@@ -167,6 +187,24 @@ impl<O: Object> AnyKind for Kind<O> {
             None => Ok(()),
         })
     }
+    fn has_content(&self) -> bool {
+        self.content.is_some()
+    }
+    fn content_field(&self) -> &'static str {
+        self.content.as_ref().map_or("", |content| content.field)
+    }
+    fn content_name<'o>(&self, object: &'o dyn AnyObject) -> Option<&'o str> {
+        let (content, typed) = self.content.as_ref().zip(object.as_any().downcast_ref::<O>())?;
+        (content.name)(typed)
+    }
+    fn read_content(
+        &self,
+        control: &Control,
+        object: &dyn AnyObject,
+    ) -> Option<LocalFuture<Result<Read, ObjectError>>> {
+        let (content, typed) = self.content.as_ref().zip(object.as_any().downcast_ref::<O>())?;
+        Some((content.read)(control, typed))
+    }
     fn memory(&self, object: &dyn AnyObject) -> u64 {
         object.as_any().downcast_ref().map_or(0, self.memory)
     }
@@ -220,6 +258,7 @@ pub struct Objects {
     around_turns: Around,
     pub(super) budget: Budget,
     reach: Cell<Reach>,
+    contents: RefCell<Contents>,
     make_stand_in: RefCell<Option<MakeStandIn>>,
     /// One that is not in use.
     pub(super) stand_in: RefCell<Option<StandIn>>,
@@ -303,6 +342,16 @@ impl Objects {
     /// From now on, rooms apply changes without touching the outside: this control side is a stand-in for rehearsals.
     pub(crate) fn stay_inside(&self) {
         self.reach.set(Reach::Inside);
+    }
+
+    /// What was read for objects.
+    pub(super) fn contents(&self) -> Contents {
+        self.contents.borrow().clone()
+    }
+
+    /// From now on, contents are those of these objects, too: of the control side that this one stands in for.
+    pub(crate) fn share_contents(&self, with: &Objects) {
+        *self.contents.borrow_mut() = with.contents();
     }
 
     /// Sets the function that makes a stand-in, once, when it is needed: a second control side ([`Control::aside`])

@@ -1,12 +1,14 @@
 //! Planning, applying and saving of configurations: work under the hold, whose results are versions of the history.
 
-use std::collections::HashSet;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::asker::{Asked, Asker};
 use super::audit::Told;
 use super::hold::Hold;
 use super::state::Candidate;
@@ -14,7 +16,7 @@ use super::{Author, TransactionError, Version};
 use crate::cli::{Output, Reply};
 use crate::config::{Desired, Scope, describe, list_differences};
 use crate::control::Control;
-use crate::object::{ObjectError, Step, Waiting};
+use crate::object::{HashSet, ObjectError, ObjectRef, Step, Waiting};
 use crate::pace::Pace;
 
 /// Terms of a change of the configuration.
@@ -105,6 +107,8 @@ impl Control {
         let desired = Desired::read_ready(self, file, text, &mut pace).await?;
         let steps = desired.steps(self, scope, &mut pace).await;
         let steps = self.planned(steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        let _contents = ForgetContents(self);
+        self.read_contents(&steps, &mut HashSet::default(), &mut pace).await.map_err(|errors| desired.place(errors))?;
         self.rehearse(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
         let (author, after) = (self.author().clone(), self.transactions().changes.get());
         let candidate = Candidate { author, file: file.to_owned(), text: text.into(), scope, after };
@@ -167,14 +171,22 @@ impl Control {
     pub(super) async fn reach(&self, goal: Goal, terms: Terms) -> Result<Reply, TransactionError> {
         terms.check()?;
         let hold = self.hold(&goal.what)?;
-        let control = self.clone();
-        self.change_to_the_end(async move { control.transact(hold, goal, terms).await }).await
+        let (control, asker) = (self.clone(), Asker::default());
+        let asked = asker.asked();
+        let work = async move {
+            let _contents = ForgetContents(&control);
+            control.transact(hold, goal, terms, &asked).await
+        };
+        let done = self.change_to_the_end(work).await;
+        drop(asker);
+        done
     }
 
-    async fn transact(&self, hold: Hold, goal: Goal, terms: Terms) -> Result<Reply, TransactionError> {
+    async fn transact(&self, hold: Hold, goal: Goal, terms: Terms, asked: &Asked) -> Result<Reply, TransactionError> {
         let mut pace = Pace::in_turns(self);
         let mut desired = Desired::read(self, &goal.file, &goal.text, &mut pace).await?;
         let mut missing = desired.missing(self, goal.waits, &mut pace).await;
+        let mut read = HashSet::default();
         let (steps, told, waiting) = loop {
             let waiting = desired.set_aside(&missing, Default::default(), &mut pace).await;
             let steps = desired.steps(self, terms.scope, &mut pace).await;
@@ -182,7 +194,7 @@ impl Control {
                 return Err(TransactionError::Empty { file: goal.file, objects: steps.len() });
             }
             let told = describe(&steps, &mut pace).await;
-            let refused = match self.try_steps(steps, &hold, &mut pace).await {
+            let refused = match self.try_steps(steps, (&hold, asked), &mut read, &mut pace).await {
                 Ok(steps) => break (steps, told, waiting),
                 Err(Tried::Refused(errors)) => errors,
                 Err(Tried::Other(error)) => return Err(error),
@@ -236,9 +248,20 @@ impl Control {
         Ok(Reply::new(told.text, json))
     }
 
-    /// Plans, rehearses and makes changes; the steps that it took.
-    async fn try_steps(&self, steps: Vec<Step>, hold: &Hold, pace: &mut Pace) -> Result<Vec<Step>, Tried> {
+    /// Plans, rehearses and makes changes; the steps that it took. Contents of the objects in `read` were read before.
+    async fn try_steps(
+        &self,
+        steps: Vec<Step>,
+        (hold, asked): (&Hold, &Asked),
+        read: &mut HashSet<ObjectRef>,
+        pace: &mut Pace,
+    ) -> Result<Vec<Step>, Tried> {
         let steps = self.planned(steps, pace).await.map_err(Tried::Refused)?;
+        // Nothing has changed so far: if nobody waits for the result any more, the files are not waited for, either.
+        match select(pin!(self.read_contents(&steps, read, pace)), pin!(asked.left())).await {
+            Either::Left((contents, _)) => contents.map_err(Tried::Refused)?,
+            Either::Right(_) => return Err(Tried::Other(TransactionError::Abandoned)),
+        }
         // Where nothing runs, and where there is one step only, a refusal changes nothing.
         if steps.len() > 1 && !self.is_bare() {
             self.rehearse(&steps, pace).await.map_err(Tried::Refused)?;
@@ -312,6 +335,15 @@ impl Control {
         work: impl Future<Output = Result<T, TransactionError>> + 'static,
     ) -> Result<T, TransactionError> {
         self.to_the_end("transaction", work).await.unwrap_or(Err(TransactionError::Failed))
+    }
+}
+
+/// Drops what was read for objects that do not run, whatever becomes of a change.
+struct ForgetContents<'c>(&'c Control);
+
+impl Drop for ForgetContents<'_> {
+    fn drop(&mut self) {
+        self.0.forget_contents();
     }
 }
 

@@ -84,6 +84,9 @@ pub enum TransactionError {
     /// The time to confirm is too long or too short.
     #[error("{0} s is no time to confirm in: give 1 to 86400")]
     ConfirmTime(u32),
+    /// The client left before anything was changed.
+    #[error("the client that asked for it has left, so nothing was changed")]
+    Abandoned,
     /// The change was never finished.
     #[error("this failed inside quiverd, whose log says why; `quiver diff` says what runs now")]
     Failed,

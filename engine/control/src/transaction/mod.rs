@@ -11,10 +11,11 @@
 //!
 //! [`Audit`] gets every change, with its author and its source.
 //!
-//! Modules: `state`: the hold and the candidate; `hold` and `change` take the hold and make changes; `confirm` waits
+//! Modules: `state`: the hold and the candidate; `asker`: whether a client still waits for its change; `hold` and `change` take the hold and make changes; `confirm` waits
 //! for the operator; `history` keeps [`Version`]s in a [`Store`]; `waiting` retries objects that wait for the outside;
 //! `command` has the operators' commands. Reasons: docs/decisions/0008-transactions.md.
 
+mod asker;
 mod audit;
 mod author;
 mod change;

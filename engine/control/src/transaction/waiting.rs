@@ -76,7 +76,9 @@ impl Control {
         let control = self.clone();
         let work = async move {
             let _hold = hold;
-            control.make_run(missing).await
+            let came = control.make_run(missing).await;
+            control.forget_contents();
+            came
         };
         Ok(self.to_the_end("pending", work).await.unwrap_or(false))
     }
@@ -88,16 +90,13 @@ impl Control {
         let waiting = self.objects().pending.all();
         let (lost, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|one| one.is_lost);
         let mut came = self.replace_lost(lost, &missing, &mut pace).await;
+        let mut read = HashSet::default();
         loop {
             let mut desired = Desired::of(&waiting);
             let gone = self.dangling_of(&waiting);
             let still = desired.set_aside(&missing, gone, &mut pace).await;
             let steps = desired.steps(self, Scope::Part, &mut pace).await;
-            let refused = match self.planned(steps, &mut pace).await {
-                Ok(steps) if steps.is_empty() => None,
-                Ok(steps) => self.run_steps(&steps, &mut pace, &mut |_, _| {}).await.err(),
-                Err(errors) => Some(errors),
-            };
+            let refused = self.run_planned(steps, &mut read, &mut pace).await.err();
             let Some(errors) = refused else {
                 let waits: HashSet<ObjectRef> = still.iter().map(|one| one.object.id()).collect();
                 for one in waiting.iter().filter(|one| !waits.contains(&one.object.id())) {
@@ -121,6 +120,21 @@ impl Control {
                     return came;
                 }
             }
+        }
+    }
+
+    /// Plans steps and makes them.
+    async fn run_planned(
+        &self,
+        steps: Vec<Step>,
+        read: &mut HashSet<ObjectRef>,
+        pace: &mut Pace,
+    ) -> Result<(), Vec<ObjectError>> {
+        let steps = self.planned(steps, pace).await?;
+        self.read_contents(&steps, read, pace).await?;
+        match steps.is_empty() {
+            true => Ok(()),
+            false => self.run_steps(&steps, pace, &mut |_, _| {}).await,
         }
     }
 

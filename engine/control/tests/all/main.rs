@@ -3,6 +3,7 @@
 mod audit;
 mod commands;
 mod config;
+mod content;
 mod described;
 mod files;
 mod fuzz;

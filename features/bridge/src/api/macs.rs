@@ -1,5 +1,7 @@
 //! Messages about addresses in bridge domains.
 
+use std::collections::btree_map;
+
 use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval};
@@ -10,11 +12,13 @@ use quiver_wire::{MacAddress, UnicastMac};
 
 use super::domain;
 use crate::bridges::Bridges;
+use crate::gathering::{Gathering, Stations};
 use crate::layer2::DomainIndex;
 use crate::learning::settle;
 use crate::macs::MacEntry;
 use crate::objects::{DomainId, StaticMac};
 use crate::set::{put_mac, remove_mac};
+use crate::station::Station;
 
 /// Adds or deletes a MAC table entry of a bridge domain.
 #[derive(Message, Clone, Debug)]
@@ -75,7 +79,7 @@ pub(super) struct L2fibFlushInt {
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(add_or_delete);
-    file.dump(|control, request: L2FibTableDump| details(control, request.bd_id));
+    file.dump_in_steps(|control, request: L2FibTableDump| Entries::new(control, request.bd_id));
     file.request(|control, _: L2FibClearTable| {
         for said in control.objects().all::<StaticMac>() {
             control.delete::<StaticMac>(&(said.domain.clone(), said.mac))?;
@@ -135,12 +139,30 @@ fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal>
     put_mac(control, mac, id, Some(interface), request.static_mac).map_err(no_member)
 }
 
-fn details(control: &Control, bd_id: u32) -> Vec<L2FibTableDetails> {
-    // What was seen before the client asked belongs to the answer.
-    settle(control);
-    let bridges = control.room::<Bridges>();
-    let row = |MacEntry { station, place, .. }: MacEntry| {
-        let id = bridges.id_of(station.domain).filter(|id| bd_id == NONE || bd_id == *id)?;
+/// Buckets of the table that are gathered in a step of an answer; a turn has 64 steps.
+const GATHERED: usize = 16;
+
+/// The entries of a dump, by domain and address: gathered first, then described one by one.
+pub(super) struct Entries {
+    control: Control,
+    bd_id: u32,
+    gathering: Option<Gathering>,
+    stations: btree_map::IntoValues<(DomainIndex, MacAddress), Station>,
+}
+
+impl Entries {
+    pub fn new(control: &Control, bd_id: u32) -> Entries {
+        // What was seen before the client asked belongs to the answer.
+        settle(control);
+        let stations = Stations::new().into_values();
+        Entries { control: control.clone(), bd_id, gathering: Some(Gathering::new()), stations }
+    }
+
+    /// Describes a station, if it is still there.
+    fn details(&self, station: Station) -> Option<L2FibTableDetails> {
+        let bridges = self.control.room::<Bridges>();
+        let MacEntry { station, place, .. } = bridges.macs.get(station)?;
+        let id = bridges.id_of(station.domain).filter(|id| self.bd_id == NONE || self.bd_id == *id)?;
         Some(L2FibTableDetails {
             bd_id: id,
             mac: station.mac,
@@ -149,6 +171,24 @@ fn details(control: &Control, bd_id: u32) -> Vec<L2FibTableDetails> {
             filter_mac: place.filter,
             bvi_mac: place.bvi,
         })
-    };
-    bridges.macs.entries().into_iter().filter_map(row).collect()
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Option<L2FibTableDetails>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(gathering) = &mut self.gathering else {
+            let station = self.stations.next()?;
+            return Some(self.details(station));
+        };
+        if !gathering.step(&self.control.room::<Bridges>().macs, GATHERED) {
+            self.stations = self.gathering.take().unwrap_or_else(Gathering::new).into_stations().into_values();
+        }
+        Some(None)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.gathering.as_ref().map_or(self.stations.len(), Gathering::len), None)
+    }
 }

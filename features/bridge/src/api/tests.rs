@@ -2,7 +2,9 @@
 
 use quiver_compat::Caller;
 use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_engine::{Dataplane, Settings};
 use quiver_testkit::daemon::Daemon;
+use quiver_testkit::executor::Executor;
 use quiver_wire::MacAddress;
 
 use super::domains::*;
@@ -11,6 +13,8 @@ use super::loopbacks::*;
 use super::macs::*;
 use super::members::*;
 use super::*;
+use crate::bridges::Bridges;
+use crate::station::{Place, Station};
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 7]);
 
@@ -344,4 +348,40 @@ fn domains_learn_as_many_addresses_as_they_may() {
     next_second(&mut daemon);
     see(&mut daemon, "pg0", 0..20);
     assert_eq!(table(&mut caller, 7), []);
+}
+
+#[test]
+fn many_addresses_are_gathered_in_steps_while_others_come_and_go() {
+    let control = Executor::new(1).control();
+    control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).expect("a data plane"));
+    quiver_interface::register(&control).expect("new");
+    quiver_ethernet::register(&control).expect("new");
+    crate::register(&control).expect("new");
+    control.put(crate::objects::BridgeDomain::new(7)).expect("new");
+    let domain = control.room::<Bridges>().domains().get(&7).map(|domain| domain.index).expect("there");
+    let station = |number: u64| Station { domain, mac: MacAddress::from_u64(0x0200_0000_0000 | number) };
+    let put = |number| {
+        let place = Place::learned(quiver_interface::InterfaceId(1));
+        control.room_mut::<Bridges>().macs.put(station(number), place).expect("there is room");
+    };
+    (0..10_000).for_each(put);
+    let (mut steps, mut found) = (0, vec![]);
+    for item in Entries::new(&control, NONE) {
+        match item {
+            Some(entry) => found.push(entry.mac),
+            None => steps += 1,
+        }
+        // The table grows, so that all have other places.
+        if steps == 20 && found.is_empty() {
+            control.room_mut::<Bridges>().macs.remove(station(3));
+            (10_000..40_000).for_each(put);
+            steps += 1;
+        }
+    }
+    // A bucket has three addresses at most.
+    assert!(steps > 10_000 / 48, "{steps}");
+    assert!(found.is_sorted_by(|one, next| one < next), "in order, and each once");
+    let old = found.into_iter().filter(|mac| *mac < station(10_000).mac);
+    assert!(old.eq((0..10_000).filter(|number| *number != 3).map(|number| station(number).mac)));
+    assert!(Entries::new(&control, 9).all(|item| item.is_none()));
 }
