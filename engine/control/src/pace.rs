@@ -27,6 +27,11 @@ impl Pace {
         Pace { control: Some(control.clone()), began: None, steps: 0 }
     }
 
+    /// Work of a turn that has begun: as long as it [goes on](Pace::goes_on), for callers that come back by themselves.
+    pub fn of_this_turn(control: &Control) -> Pace {
+        Pace { control: Some(control.clone()), began: Some(control.now()), steps: 0 }
+    }
+
     /// Work in one go.
     pub(crate) fn at_once() -> Pace {
         Pace { control: None, began: None, steps: 0 }
@@ -61,6 +66,14 @@ impl Pace {
             control.yield_now().await;
         }
         (self.began, self.steps) = (Some(control.now()), 0);
+    }
+}
+
+/// Frees items in turns: very many at once keep others waiting.
+pub(crate) async fn free<T>(items: impl IntoIterator<Item = T>, pace: &mut Pace) {
+    for item in items {
+        pace.step().await;
+        drop(item);
     }
 }
 
