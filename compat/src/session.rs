@@ -5,8 +5,8 @@
 
 use std::future::pending;
 
-use quiver_control::Control;
 use quiver_control::transaction::Author;
+use quiver_control::{Control, Pace};
 
 use crate::api::names::{SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY};
 use crate::api::{Answer, Api, Call, FRAME, frame};
@@ -21,8 +21,6 @@ use crate::wire::{Input, Wire};
 pub const REQUEST_MAX: usize = 1 << 20;
 /// Bytes of answers that wait for their reader until no more requests are looked at.
 const ANSWERS_MAX: usize = 256 << 10;
-/// Requests that are answered before others get their turn.
-const BATCH: usize = 64;
 /// Bytes of memory that may be unused behind those that wait.
 const SPARE: usize = 64 << 10;
 
@@ -137,7 +135,8 @@ impl Session {
                 self.output.extend(client.take_events());
             }
         }
-        for _ in 0..BATCH {
+        let mut turn = Pace::of_this_turn(&self.control);
+        while turn.goes_on() {
             if self.end.is_some() || self.output.len() >= ANSWERS_MAX {
                 return false;
             }

@@ -153,17 +153,6 @@ impl Macs {
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
-    /// All entries.
-    fn iter(&self) -> impl Iterator<Item = MacEntry> {
-        let now = self.now();
-        self.table.iter().map(move |row| MacEntry::of(row, now))
-    }
-    /// All entries, by domain and address.
-    pub fn entries(&self) -> Vec<MacEntry> {
-        let mut entries: Vec<_> = self.iter().collect();
-        entries.sort_by_key(|entry| (entry.station.domain, entry.station.mac));
-        entries
-    }
     /// The stations in a part of the table, from a place on that begins as 0, and the place to go on from; None at the end. All
     /// have other places when [`Macs::places`] changes.
     pub(crate) fn some(&self, from: usize) -> (impl Iterator<Item = Station>, Option<usize>) {

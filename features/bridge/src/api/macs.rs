@@ -1,5 +1,7 @@
 //! Messages about addresses in bridge domains.
 
+use std::collections::VecDeque;
+
 use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval};
@@ -135,20 +137,37 @@ fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal>
     put_mac(control, mac, id, Some(interface), request.static_mac).map_err(no_member)
 }
 
-fn details(control: &Control, bd_id: u32) -> Vec<L2FibTableDetails> {
+/// Step by step: first the stations are found, in which there is nothing to tell, and then each is told as it is by then.
+fn details(control: &Control, bd_id: u32) -> impl Iterator<Item = Option<L2FibTableDetails>> + use<> {
     // What was seen before the client asked belongs to the answer.
     settle(control);
-    let bridges = control.room::<Bridges>();
-    let row = |MacEntry { station, place, .. }: MacEntry| {
-        let id = bridges.id_of(station.domain).filter(|id| bd_id == NONE || bd_id == *id)?;
-        Some(L2FibTableDetails {
-            bd_id: id,
-            mac: station.mac,
-            sw_if_index: if place.filter { InterfaceIndex(NONE) } else { place.interface.into() },
-            static_mac: place.fixed,
-            filter_mac: place.filter,
-            bvi_mac: place.bvi,
-        })
-    };
-    bridges.macs.entries().into_iter().filter_map(row).collect()
+    let (control, mut found, mut from, mut places) = (control.clone(), VecDeque::new(), Some(0), None);
+    std::iter::from_fn(move || {
+        let bridges = control.room::<Bridges>();
+        let Some(first) = from else {
+            let station = found.pop_front()?;
+            return Some(bridges.macs.get(station).and_then(|entry| told(&bridges, bd_id, entry)));
+        };
+        // A table that grows has all of them in other places.
+        let is_same = places.replace(bridges.macs.places()) == Some(bridges.macs.places());
+        if !is_same {
+            found.clear();
+        }
+        let (some, next) = bridges.macs.some(if is_same { first } else { 0 });
+        found.extend(some);
+        from = next;
+        Some(None)
+    })
+}
+
+fn told(bridges: &Bridges, bd_id: u32, MacEntry { station, place, .. }: MacEntry) -> Option<L2FibTableDetails> {
+    let id = bridges.id_of(station.domain).filter(|id| bd_id == NONE || bd_id == *id)?;
+    Some(L2FibTableDetails {
+        bd_id: id,
+        mac: station.mac,
+        sw_if_index: if place.filter { InterfaceIndex(NONE) } else { place.interface.into() },
+        static_mac: place.fixed,
+        filter_mac: place.filter,
+        bvi_mac: place.bvi,
+    })
 }

@@ -108,8 +108,14 @@ fn limit(interface: &str, rx: Option<u16>, tx: Option<u16>, strict: bool) -> Lim
 /// The nodes that are enabled, with interfaces.
 fn enabled(control: &Control) -> Vec<(&'static str, u32)> {
     let dataplane = control.room::<Dataplane>();
-    let features = dataplane.graph().feature_arcs().flat_map(|(_, features)| features);
-    let each = features.flat_map(|(spec, on)| on.into_iter().map(|interface| (spec.node, interface)));
+    let graph = dataplane.graph();
+    let features = graph.feature_arcs().flat_map(|(_, features)| features);
+    let each = features.flat_map(|(spec, place)| {
+        let on = std::iter::successors(graph.enabled_behind(place, None), move |last| {
+            graph.enabled_behind(place, Some(*last))
+        });
+        on.map(|interface| (spec.node, interface))
+    });
     let mut each: Vec<_> = each.filter(|(node, _)| node.starts_with("limit-")).collect();
     each.sort_unstable();
     each
