@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use clap::ValueEnum;
-use quiver_run::connections::{Asked, Counting, Report, Through, Trial, connections};
+use quiver_run::connections::{Counting, Report, RunOrder, Through, Trial, connections};
 use quiver_run::{Lengths, Place, Stop};
 use quiver_suite::field::{Device, Driver};
 use quiver_terminal::{print, say};
@@ -134,7 +134,7 @@ fn measure(asked: &Connections) -> Result<Report, LabError> {
         })?),
     };
     let counting = if asked.csit { Counting::Established } else { Counting::Closed };
-    let asked = Asked { words, through, time: asked.time, counting, search, program: asked.quiverd.clone() };
+    let asked = RunOrder { words, through, time: asked.time, counting, search, program: asked.quiverd.clone() };
     let stop = Stop::default();
     run::end_by_signals(&stop)?;
     let place = Place::enter().map_err(LabError::Place)?;

@@ -28,7 +28,7 @@ pub const LINES: &str = "-";
 
 /// Where a document was stored.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Kept {
+pub enum StoredAt {
     /// It is where it should be.
     There { place: String },
     /// It is not; `here` is where it is kept meanwhile.
@@ -60,17 +60,17 @@ impl Keep {
     }
 
     /// Stores a document.
-    pub fn write(&self, document: &Document) -> Kept {
+    pub fn write(&self, document: &Document) -> StoredAt {
         match self {
             Keep::Folder(results) => kept(results, document),
             Keep::Lines => match serde_json::to_string(document) {
                 Ok(line) => {
                     print(line);
-                    Kept::There { place: LINES.to_owned() }
+                    StoredAt::There { place: LINES.to_owned() }
                 }
-                Err(error) => Kept::Not { why: error.to_string(), here: None },
+                Err(error) => StoredAt::Not { why: error.to_string(), here: None },
             },
-            Keep::Outside(stream) => ask(&mut stream.borrow_mut(), document).unwrap_or_else(|error| Kept::Not {
+            Keep::Outside(stream) => ask(&mut stream.borrow_mut(), document).unwrap_or_else(|error| StoredAt::Not {
                 why: format!("the process that stores is gone: {error}"),
                 here: None,
             }),
@@ -104,19 +104,19 @@ pub fn open(place: &str, unsent: &Path) -> Result<Results, KeepError> {
     Ok(results)
 }
 
-fn kept(results: &Results, document: &Document) -> Kept {
+fn kept(results: &Results, document: &Document) -> StoredAt {
     match results.write(document) {
-        Ok(place) => Kept::There { place },
+        Ok(place) => StoredAt::There { place },
         Err(error) => {
             let why = error.to_string();
             let here = if let WriteError::Kept { kept, .. } = error { Some(kept) } else { None };
-            Kept::Not { why, here }
+            StoredAt::Not { why, here }
         }
     }
 }
 
 /// A document in a line, and the answer in another one.
-fn ask(stream: &mut BufReader<UnixStream>, document: &Document) -> io::Result<Kept> {
+fn ask(stream: &mut BufReader<UnixStream>, document: &Document) -> io::Result<StoredAt> {
     let mut line = serde_json::to_string(document)?;
     line.push('\n');
     stream.get_mut().write_all(line.as_bytes())?;
@@ -171,7 +171,7 @@ fn store(listener: &UnixListener, results: &Results) {
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let answer = match serde_json::from_str(&line) {
             Ok(document) => kept(results, &document),
-            Err(error) => Kept::Not { why: error.to_string(), here: None },
+            Err(error) => StoredAt::Not { why: error.to_string(), here: None },
         };
         let Ok(mut answer) = serde_json::to_string(&answer) else { return };
         answer.push('\n');

@@ -8,7 +8,7 @@ use quiver_result::Document;
 use quiver_run::{Stop, headline};
 use quiver_store::Results;
 use quiver_suite::Case;
-use quiver_suite::field::{Device, Word as _};
+use quiver_suite::field::{Device, Keyword as _};
 use quiver_terminal::say;
 
 use crate::keep::LINES;

@@ -11,7 +11,7 @@ use quiver_run::{
 };
 use quiver_store::default_unsent;
 use quiver_suite::Case;
-use quiver_suite::field::{Device, Word};
+use quiver_suite::field::{Device, Keyword};
 use quiver_terminal::{print, say, warning};
 use quiver_verdict::compare::{Confidence, Side, order, pairs_needed};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
 use crate::display::{Display, Results};
-use crate::keep::{self, Keep, Kept};
+use crate::keep::{self, Keep, StoredAt};
 use crate::told::{TICKS, cost, told};
 use crate::{LabError, estimate, lacking, select, testbed, within};
 
@@ -262,8 +262,8 @@ impl Runner {
                 }
             };
         let place = match self.keep.write(&document) {
-            Kept::There { place } => Some(place),
-            Kept::Not { why, here } => {
+            StoredAt::There { place } => Some(place),
+            StoredAt::Not { why, here } => {
                 display.say(&format!("{name}: not stored: {why}"));
                 summary.unsent += 1;
                 here

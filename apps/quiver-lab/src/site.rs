@@ -7,7 +7,7 @@ use quiver_dashboard::{Listed, Site, Summary, synthetic};
 use quiver_export::read;
 use quiver_result::{Skipped, Stored, Time};
 use quiver_store::{Results, default_unsent};
-use quiver_suite::field::Word;
+use quiver_suite::field::Keyword;
 use quiver_terminal::say;
 
 use crate::LabError;

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid};
-use quiver_stop::{Asked, Stop, output_of};
+use quiver_stop::{Stop, StopTarget, output_of};
 
 /// Tells a run the process that started it.
 const PARENT: &str = "QUIVER_LAB_PARENT";
@@ -34,5 +34,5 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> io::Re
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("run").args(arguments).env(PARENT, std::process::id().to_string());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    output_of(child, Asked::Process, stop)
+    output_of(child, StopTarget::Process, stop)
 }

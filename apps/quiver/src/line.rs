@@ -1,7 +1,7 @@
 //! A line as people type it: a command for the daemon, and the local treatment of its answer: `| include WORD`, `|
 //! count`, `--json`, `--watch`.
 
-use quiver_control::cli::{Word, script, split};
+use quiver_control::cli::{Token, script, split};
 use quiver_control::protocol::Refusal;
 
 use crate::filter::Filter;
@@ -51,12 +51,12 @@ pub fn parse(text: &str) -> Result<Line, Refusal> {
         }
         return Ok(plain);
     };
-    let place = |word: &Word| piece.start + word.span.start..piece.start + word.span.end;
+    let place = |word: &Token| piece.start + word.span.start..piece.start + word.span.end;
     line.command.truncate(place(&words[*first]).start);
     line.command.truncate(line.command.trim_end().len());
     for (at, pipe) in pipes.iter().enumerate() {
         let end = pipes.get(at + 1).copied().unwrap_or(words.len());
-        let said: Vec<&Word> =
+        let said: Vec<&Token> =
             words[pipe + 1..end].iter().filter(|word| !matches!(word.text.as_str(), "--json" | "--watch")).collect();
         let texts: Vec<&str> = said.iter().map(|word| word.text.as_str()).collect();
         let refused = |what: String, at: usize| Refusal {

@@ -15,7 +15,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::peer::Users;
-use crate::places::{Doing, Loss, Place, Places, TurnedAway};
+use crate::places::{Activity, Loss, Place, Places, TurnedAway};
 use crate::socket::{self, Served, Socket};
 
 /// The way by which changes come.
@@ -131,17 +131,17 @@ async fn exchange(
     session: &mut Session,
     buffer: &RefCell<Vec<u8>>,
 ) -> io::Result<()> {
-    let mut was = Doing::Idle;
+    let mut was = Activity::Idle;
     loop {
         let busy = session.work();
         // Most clients wait for their answer: it goes out without another look at the socket.
         let has_read = send(stream, session)?;
         place.holds(session.held());
         let doing = match (session.is_known(), session.output().is_empty()) {
-            (false, _) => Doing::Idle,
+            (false, _) => Activity::Idle,
             // A registered client may be silent for long: it waits for events.
-            (true, true) => Doing::Asking,
-            (true, false) => Doing::Reading,
+            (true, true) => Activity::Asking,
+            (true, false) => Activity::Reading,
         };
         if has_read || doing != was {
             place.is(doing);

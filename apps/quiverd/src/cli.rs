@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use crate::peer::{Peer, Users};
-use crate::places::{Doing, Place, Places, TurnedAway};
+use crate::places::{Activity, Place, Places, TurnedAway};
 use crate::socket::{self, Socket};
 
 /// The way by which changes come.
@@ -152,7 +152,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
                 self.session.silence();
                 continue;
             }
-            self.place.is(Doing::Idle);
+            self.place.is(Activity::Idle);
             match timeout(patience.unwrap_or(FOREVER), read(&mut self.reader, &mut self.session)).await {
                 Ok(read) => self.has_ended = !read?,
                 Err(_) => self.session.silence(),
@@ -164,7 +164,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
     async fn run(&mut self, control: &Control, line: String) -> io::Result<()> {
         // Its echo.
         self.flush().await?;
-        self.place.is(Doing::Asking);
+        self.place.is(Activity::Asking);
         let (answering, end) = protocol::answer(control, Request::Command { line, json: false });
         let mut end = Box::pin(end);
         let end = loop {
@@ -174,7 +174,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
                 Some(part) = answering.part() => {
                     self.show(part);
                     self.flush().await?;
-                    self.place.is(Doing::Asking);
+                    self.place.is(Activity::Asking);
                     // The next part is made in the next turn.
                     tokio::task::yield_now().await;
                 }
@@ -224,7 +224,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
     async fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             // Patience is for progress: a slow reader of a long answer is served to its end.
-            self.place.is(Doing::Reading);
+            self.place.is(Activity::Reading);
             let written = timeout(READER_PATIENCE, self.writer.write(rest)).await??;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());

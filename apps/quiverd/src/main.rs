@@ -53,7 +53,7 @@ use quiver_control::{Control, protocol};
 use quiverd::features;
 use quiverd::rehearsal::rehearse;
 use server::Server;
-use settings::{Given, SettingsError};
+use settings::{SettingsError, StartSettings};
 use socket::Socket;
 
 fn main() -> ExitCode {
@@ -91,7 +91,7 @@ fn failed(error: &str) -> ExitCode {
 }
 
 /// Prints notes on the settings, and runs the daemon on this thread.
-fn begin(given: Given) -> Result<(), String> {
+fn begin(given: StartSettings) -> Result<(), String> {
     let log = log::begin(&given.settings)?;
     for note in &given.notes {
         match note.severity {
@@ -120,9 +120,9 @@ fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> 
 }
 
 /// Runs the daemon until it is told to stop.
-async fn run(given: Given, log: log::Begun) -> Result<(), String> {
+async fn run(given: StartSettings, log: log::Begun) -> Result<(), String> {
     let (mut stop, hangups) = signals::catch()?;
-    let Given { settings, file, configuration, .. } = given;
+    let StartSettings { settings, file, configuration, .. } = given;
     if let Some(folder) = &settings.runtime_dir {
         let entered = std::fs::create_dir_all(folder).and_then(|()| std::env::set_current_dir(folder));
         entered.map_err(|error| format!("--runtime-dir {}: {error}; name another", folder.display()))?;

@@ -31,7 +31,7 @@ const READER_HANGS: Duration = Duration::from_secs(2);
 
 /// Activity of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     /// Nothing: it has not sent a whole request.
     Idle,
     /// Waiting for an answer.
@@ -111,7 +111,7 @@ struct State {
     peer: Peer,
     user: Rc<Share>,
     process: Rc<Share>,
-    doing: Cell<Doing>,
+    doing: Cell<Activity>,
     since: Cell<Instant>,
     bytes: Cell<usize>,
     loss: RefCell<Option<Loss>>,
@@ -191,7 +191,7 @@ impl Taken {
             peer,
             user: share(&self.users, peer.user),
             process: share(&self.processes, peer),
-            doing: Cell::new(Doing::Idle),
+            doing: Cell::new(Activity::Idle),
             since: Cell::new(Instant::now()),
             bytes: Cell::default(),
             loss: RefCell::default(),
@@ -241,7 +241,7 @@ impl Taken {
     fn make_room(&self, newcomer: Option<&Place>) -> bool {
         let clients = self.clients.borrow();
         let now = Instant::now();
-        let longest = |doing: Doing, at_least: Duration| {
+        let longest = |doing: Activity, at_least: Duration| {
             let such = clients.iter().filter(|(_, client)| client.doing.get() == doing);
             let such = such.filter(|(number, client)| {
                 newcomer.is_none_or(|new| new.number != **number && !client.has_less_than(&new.state))
@@ -249,8 +249,8 @@ impl Taken {
             let such = such.filter(|(_, client)| now - client.since.get() >= at_least);
             such.min_by_key(|(_, client)| client.since.get()).map(|(number, _)| *number)
         };
-        let idle = longest(Doing::Idle, Duration::ZERO).map(|number| (number, Loss::Idle));
-        let deaf = || longest(Doing::Reading, READER_HANGS).map(|number| (number, Loss::Deaf));
+        let idle = longest(Activity::Idle, Duration::ZERO).map(|number| (number, Loss::Idle));
+        let deaf = || longest(Activity::Reading, READER_HANGS).map(|number| (number, Loss::Deaf));
         let crowd = || {
             let new = &newcomer?.state;
             let (number, client) = clients.iter().max_by_key(|(number, client)| {
@@ -286,7 +286,7 @@ impl Taken {
 
 impl Place {
     /// Notes the client's activity. A client that reads reports each progress.
-    pub fn is(&self, doing: Doing) {
+    pub fn is(&self, doing: Activity) {
         self.state.doing.set(doing);
         self.state.since.set(Instant::now());
     }

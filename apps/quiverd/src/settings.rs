@@ -252,7 +252,7 @@ pub enum SettingsError {
 
 /// The settings, the configuration, and notes.
 #[derive(Debug)]
-pub struct Given {
+pub struct StartSettings {
     /// The settings.
     pub settings: Settings,
     /// The file that `--config` names.
@@ -266,7 +266,7 @@ pub struct Given {
 }
 
 /// Reads the command line, the program's name first, and the file that it names.
-pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, SettingsError> {
+pub fn read(arguments: &[OsString], machine: &Machine) -> Result<StartSettings, SettingsError> {
     let settings = Settings::try_parse_from(arguments)?;
     let mut startup = Startup::default();
     let is_vpp = arguments.first().is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == "vpp"));
@@ -287,14 +287,14 @@ pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, Settings
         read_startup(&mut startup, Source::CommandLine, &settings.startup.join(" "))?;
     }
     if !has_startup {
-        return Ok(Given { settings, file, configuration, from_startup: None, notes: vec![] });
+        return Ok(StartSettings { settings, file, configuration, from_startup: None, notes: vec![] });
     }
     let options = startup.options(machine);
     let (program, own) = arguments.split_at(arguments.len().min(1));
     // Options of the command line come later, and override these.
     let all = program.iter().cloned().chain(options.iter().map(OsString::from)).chain(own.iter().cloned());
     let settings = Settings::try_parse_from(all)?;
-    Ok(Given { settings, file, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
+    Ok(StartSettings { settings, file, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
 }
 
 fn read_startup(startup: &mut Startup, source: Source<'_>, text: &str) -> Result<(), SettingsError> {
@@ -321,7 +321,7 @@ mod tests {
         Machine { cores: 2, runtime_folder: "/run/vpp".into() }
     }
 
-    fn given(arguments: &[&str]) -> Result<Given, SettingsError> {
+    fn given(arguments: &[&str]) -> Result<StartSettings, SettingsError> {
         read(&arguments.iter().map(OsString::from).collect::<Vec<_>>(), &machine())
     }
 

@@ -70,7 +70,7 @@ pub struct InterfaceId(pub u32);
 
 /// An event of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// Packets can pass.
     Connected(Peer),
     /// Packets cannot pass: the connection ended, or the handshake failed. A slave tries again; a master waits for the
@@ -86,13 +86,15 @@ pub struct Event {
     /// The interface's name.
     pub name: String,
     /// The event.
-    pub what: What,
+    pub what: EventKind,
 }
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Connected(peer) => write!(f, "{} is connected with {} of {}", self.name, peer.interface, peer.name),
-            What::Disconnected(why) => write!(f, "{} is disconnected: {why}", self.name),
+            EventKind::Connected(peer) => {
+                write!(f, "{} is connected with {} of {}", self.name, peer.interface, peer.name)
+            }
+            EventKind::Disconnected(why) => write!(f, "{} is disconnected: {why}", self.name),
         }
     }
 }
@@ -269,7 +271,7 @@ impl Client {
                     handshake.refuse(&end);
                 }
                 interface.state = State::Waiting(now + interface.settings.retry);
-                events.push(interface.event(*id, What::Disconnected(end.to_string())));
+                events.push(interface.event(*id, EventKind::Disconnected(end.to_string())));
             }
         }
         self.set_timer();
@@ -314,7 +316,7 @@ impl Client {
                 (Ok(_), None) => {}
                 (Err(end), chosen) => {
                     if let (End::Refused(_), Some((id, interface, true))) = (&end, chosen) {
-                        events.push(interface.event(id, What::Disconnected(end.to_string())));
+                        events.push(interface.event(id, EventKind::Disconnected(end.to_string())));
                     }
                     stranger.refuse(&end);
                 }
@@ -364,7 +366,7 @@ impl Interface {
             _ => None,
         }
     }
-    fn event(&self, interface: InterfaceId, what: What) -> Event {
+    fn event(&self, interface: InterfaceId, what: EventKind) -> Event {
         Event { interface, name: self.settings.interface.clone(), what }
     }
     /// Connects if it is time to, and reads everything that the peer has said.
@@ -401,7 +403,7 @@ impl Interface {
                 Progress::Quiet => return Ok(()),
                 Progress::Answered => {}
                 Progress::Established(established) => {
-                    events.push(self.event(id, What::Connected(established.peer.clone())));
+                    events.push(self.event(id, EventKind::Connected(established.peer.clone())));
                     self.connected(*established, epoll, bells);
                 }
             }

@@ -30,7 +30,7 @@ mod client;
 mod queue;
 mod settings;
 
-pub use client::{Client, ClientError, Event, InterfaceId, What};
+pub use client::{Client, ClientError, Event, EventKind, InterfaceId};
 pub use queue::{PACKET_MAX, Packets, QueueError, RxQueue, TxQueue};
 pub use quiver_memif_protocol::address::AddressError;
 pub use quiver_memif_protocol::message::SecretError;

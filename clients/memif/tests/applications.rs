@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use quiver_memif_client::{
-    Address, Client, ClientError, InterfaceId, Mode, PACKET_MAX, Packets, QueueError, Secret, Settings, SettingsError,
-    What,
+    Address, Client, ClientError, EventKind, InterfaceId, Mode, PACKET_MAX, Packets, QueueError, Secret, Settings,
+    SettingsError,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct App {
     client: Client,
     interface: InterfaceId,
-    said: Vec<What>,
+    said: Vec<EventKind>,
 }
 impl App {
     fn open(settings: Settings) -> App {
@@ -80,7 +80,7 @@ fn packets_of_all_lengths_pass_both_ways() {
     assert_eq!(master.send(0, &sent), Ok(sent.len()));
     assert!(slave.receive(0) == sent, "master to slave");
     assert_eq!(master.receive(0), packets([]));
-    let What::Connected(peer) = &slave.said[0] else { panic!("{:?}", slave.said) };
+    let EventKind::Connected(peer) = &slave.said[0] else { panic!("{:?}", slave.said) };
     assert_eq!((&*peer.name, &*peer.interface), ("quiver-memif-client", "memif0"));
     assert_eq!(peer.credentials.map(|who| who.pid), i32::try_from(std::process::id()).ok());
 }
@@ -174,7 +174,9 @@ fn who_goes_comes_back() {
             drop(master);
             Settings::master(socket.clone(), 0)
         });
-        until(&mut master, &mut slave, "loss", |_, slave| matches!(slave.said.last(), Some(What::Disconnected(_))));
+        until(&mut master, &mut slave, "loss", |_, slave| {
+            matches!(slave.said.last(), Some(EventKind::Disconnected(_)))
+        });
         assert_eq!(rx[0].receive(&mut Packets::new(), 1), Err(QueueError::Disconnected));
         assert_eq!(tx[0].send([&[0; 60][..]]), Err(QueueError::Disconnected));
         connected(&mut master, &mut slave);
@@ -204,13 +206,13 @@ fn one_socket_has_many_interfaces_and_refuses_in_words() {
     for (id, mode, secret, refusal) in cases {
         let mut slave = App::open(Settings { id, mode, secret, ..slave(&socket) });
         until(&mut masters, &mut slave, refusal, |_, slave| !slave.said.is_empty());
-        assert_eq!(slave.said[0], What::Disconnected(format!("the peer says: {refusal}")));
+        assert_eq!(slave.said[0], EventKind::Disconnected(format!("the peer says: {refusal}")));
     }
     let mut first = App::open(Settings { id: 1, secret: secret("right"), ..slave(&socket) });
     connected(&mut masters, &mut first);
     let mut second = App::open(Settings { id: 1, secret: secret("right"), ..slave(&socket) });
     until(&mut masters, &mut second, "taken", |_, second| !second.said.is_empty());
-    assert_eq!(second.said[0], What::Disconnected("the peer says: already connected".into()));
+    assert_eq!(second.said[0], EventKind::Disconnected("the peer says: already connected".into()));
     assert!(first.is_connected());
 }
 

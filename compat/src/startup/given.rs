@@ -8,14 +8,14 @@ use super::grammar::{Block, Item, Word};
 use super::values::{cores, size};
 
 /// The values and blocks that a text gives a setting.
-pub struct Given {
+pub struct GivenValues {
     pub(super) section: &'static str,
     pub(super) setting: &'static str,
     /// Its values and blocks.
     pub(super) arguments: Vec<Item>,
 }
 
-impl Given {
+impl GivenValues {
     pub(super) fn word(&self) -> Result<&Word, StartupError> {
         let word = self.arguments.iter().find_map(|item| match item {
             Item::Word(word) => Some(word),

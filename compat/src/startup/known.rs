@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::trace::MESSAGES;
 
 use super::error::{Severity, StartupError};
-use super::given::Given;
+use super::given::GivenValues;
 use super::grammar::{Item, Word};
 use super::plugins;
 use super::settings::Startup;
@@ -43,7 +43,7 @@ pub enum Disposition {
 }
 
 /// Reads a setting.
-type Read = fn(&mut Startup, &Given, &mut Vec<(Severity, String)>) -> Result<(), StartupError>;
+type Read = fn(&mut Startup, &GivenValues, &mut Vec<(Severity, String)>) -> Result<(), StartupError>;
 
 impl Setting {
     /// Its words before the first value.

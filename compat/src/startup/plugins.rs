@@ -1,7 +1,7 @@
 //! VPP's plugins by name, with Quiver's replacements.
 
 use super::error::Severity;
-use super::given::Given;
+use super::given::GivenValues;
 use super::grammar::Item;
 
 /// Plugins of VPP whose work a room of Quiver does, and where it is done.
@@ -25,7 +25,7 @@ pub const AT_HOME: &[(&str, &str)] = &[
 ];
 
 /// Notes the disposition of `plugin <name> { enable | disable }`.
-pub(super) fn told(name: &str, given: &Given, notes: &mut Vec<(Severity, String)>) {
+pub(super) fn told(name: &str, given: &GivenValues, notes: &mut Vec<(Severity, String)>) {
     let words = given.block().map(|block| block.items.as_slice()).unwrap_or_default();
     let is_disabled = words.iter().any(|item| matches!(item, Item::Word(word) if word.text == "disable"));
     for item in words {

@@ -1,7 +1,7 @@
 //! Reads the sections of a `startup.conf`.
 
 use super::error::{Note, Place, Severity, StartupError};
-use super::given::Given;
+use super::given::GivenValues;
 use super::grammar::{self, Block, Item};
 use super::known::{self, Disposition, Setting};
 use super::settings::Startup;
@@ -79,7 +79,7 @@ impl Section<'_> {
             match &setting.disposition {
                 Disposition::Used { read, .. } => {
                     let mut notes = Vec::new();
-                    let given = Given { section: setting.section, setting: setting.name(), arguments };
+                    let given = GivenValues { section: setting.section, setting: setting.name(), arguments };
                     read(self.startup, &given, &mut notes)?;
                     for (severity, text) in notes {
                         self.note(severity, place, &format!("{name}: {text}"));

@@ -15,7 +15,7 @@ mod watch;
 pub use capability::Capability;
 pub use error::LinuxError;
 pub use link::{HostSide, Link, check_link_name};
-pub use links::{Linked, Links, Seen, note_link, watch_links};
+pub use links::{DeviceState, Linked, Links, note_link, watch_links};
 pub use mac::random_mac;
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};

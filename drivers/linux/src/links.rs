@@ -60,7 +60,7 @@ impl Links {
         (self.mtu)(of_linux)
     }
     /// Puts the device of an object under watch. What is to be noted of its link.
-    pub fn insert(&mut self, name: &str, linked: Linked) -> Seen {
+    pub fn insert(&mut self, name: &str, linked: Linked) -> DeviceState {
         let seen = linked.seen(self.mtu);
         self.devices.insert(name.to_owned(), linked);
         seen
@@ -102,13 +102,13 @@ impl Links {
 }
 
 /// An interface whose link has changed, and the link's state now.
-type Change = (InterfaceId, Seen);
+type Change = (InterfaceId, DeviceState);
 /// The name of an object whose device is gone, and the reason.
 type Loss = (String, LinuxError);
 
 /// State of a link for its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct DeviceState {
     /// Whether packets can pass.
     pub running: bool,
     /// Kilobits that it carries a second; none where Linux has no figure.
@@ -122,15 +122,15 @@ impl Linked {
         LinuxError::NoLink { name: self.watch.name().to_owned(), namespace: self.namespace.name().to_owned() }
     }
     /// State of its link when last checked.
-    fn seen(&self, mtu: fn(u16) -> LinkMtu) -> Seen {
+    fn seen(&self, mtu: fn(u16) -> LinkMtu) -> DeviceState {
         let of_linux = u16::try_from(self.watch.mtu()).unwrap_or(u16::MAX);
         let running = self.state == LinkState::Running && !self.is_lost;
-        Seen { running, speed: self.watch.speed(), mtu: mtu(of_linux) }
+        DeviceState { running, speed: self.watch.speed(), mtu: mtu(of_linux) }
     }
 }
 
 /// Notes how the link of an interface is.
-pub fn note_link(control: &Control, id: InterfaceId, seen: Seen) {
+pub fn note_link(control: &Control, id: InterfaceId, seen: DeviceState) {
     set_link(control, id, seen.running);
     set_speed(control, id, seen.speed);
     set_link_mtu(control, id, seen.mtu);

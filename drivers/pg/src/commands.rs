@@ -17,7 +17,7 @@ use crate::room::PacketGenerators;
 use crate::show;
 use crate::start::switch;
 use crate::stream::PgStream;
-use crate::text::{self, Entry, Told};
+use crate::text::{self, Entry, ParsedStream};
 
 /// The interface of the generator that VPP's users count on.
 const FIRST: &str = "pg0";
@@ -53,7 +53,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let Told { mut stream, entry, interface, has_source } =
+    let ParsedStream { mut stream, entry, interface, has_source } =
         text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
     let is_ours = |name: &InterfaceName| control.room::<PacketGenerators>().ports.contains_key(&name.0);
     match interface.filter(|_| stream.output.is_some()) {

@@ -22,7 +22,7 @@ use crate::values::{FrameSize, Value, Values};
 
 /// A parsed stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct ParsedStream {
     /// The stream.
     pub stream: PgStream,
     /// Where its packets enter.
@@ -50,7 +50,7 @@ const FLAGS: [&str; 6] = ["ip4", "ip6", "offload", "offload-ip-cksum", "offload-
 const CHECKSUM: &str = "offload-udp-cksum";
 
 /// The stream that these words describe; the error says what is wrong with them.
-pub fn stream(words: &[String]) -> Result<Told, String> {
+pub fn stream(words: &[String]) -> Result<ParsedStream, String> {
     // Braces may touch what they hold.
     let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
     let mut words = Words(spaced.split_whitespace().peekable());
@@ -145,7 +145,7 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
     // VPP's packets have no numbers, so whoever describes packets as VPP does asks for none where there is no room for them.
     stream.unnumbered |=
         is_vpps && !stream.latency && stream.window == 0 && stream.size.smallest() < Layout::least(&stream);
-    Ok(Told { stream, entry, interface, has_source })
+    Ok(ParsedStream { stream, entry, interface, has_source })
 }
 
 /// `{ IP4: mac -> mac UDP: address -> address UDP: port -> port length N checksum N incrementing N }`, or the same with IP6:;
@@ -279,7 +279,7 @@ mod tests {
     fn read(text: &str) -> Result<PgStream, String> {
         told(text).map(|told| told.stream)
     }
-    fn told(text: &str) -> Result<Told, String> {
+    fn told(text: &str) -> Result<ParsedStream, String> {
         stream(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 

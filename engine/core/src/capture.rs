@@ -21,7 +21,7 @@ pub enum Point {
 
 /// State of a packet on arrival at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct Arrival {
     /// The node.
     pub node: NodeId,
     /// The packet's first buffer.
@@ -52,7 +52,7 @@ pub struct Captured {
     /// Why it was dropped.
     pub reason: Option<Reason>,
     /// State of the packet at [`Point::Node`].
-    pub seen: Option<Seen>,
+    pub seen: Option<Arrival>,
 }
 
 /// Whether a capture wants a packet, by the content of its first buffer.
@@ -135,7 +135,7 @@ impl Capture {
     #[cold]
     pub(crate) fn see<'a>(
         &mut self,
-        seen: Seen,
+        seen: Arrival,
         interface: u32,
         time: u64,
         received: Option<&[u8]>,

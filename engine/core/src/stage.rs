@@ -23,7 +23,7 @@ pub(crate) use lanes::Group;
 use crate::buffer::Pool;
 use crate::graph::ArcSpec;
 use crate::isa::{Isa, LANES};
-use crate::words::Words;
+use crate::words::HeaderWords;
 use quiver_table::Guard;
 
 /// The state that a hot node keeps between frames.
@@ -107,7 +107,7 @@ pub trait Body {
 #[derive(Clone, Copy)]
 pub struct Ahead<'w> {
     pool: &'w Pool,
-    words: &'w Words,
+    words: &'w HeaderWords,
     len: usize,
 }
 impl<'w> Ahead<'w> {

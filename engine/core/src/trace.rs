@@ -2,7 +2,7 @@
 //! captures before each node.
 
 use crate::buffer::{Flags, HEADROOM, Packet, PacketMetadata};
-use crate::capture::{Capture, CaptureId, Filter, Seen};
+use crate::capture::{Arrival, Capture, CaptureId, Filter};
 use crate::frame::Frame;
 use crate::graph::{Context, NodeId};
 
@@ -125,7 +125,7 @@ impl Tracer {
         }
         for (_, capture) in &mut self.captures {
             for i in 0..frame.len() {
-                let seen = Seen {
+                let seen = Arrival {
                     node: at,
                     buffer: frame.buffer[i],
                     offset: i32::from(frame.offset[i]) - HEADROOM as i32,

@@ -11,7 +11,7 @@ use crate::vector::BLOCK;
 ///
 /// They are loaded when a stage first reads them. Where a stage has moved its window, or a node has worked on the packets that
 /// may have changed their bytes, they are loaded anew.
-pub struct Words {
+pub struct HeaderWords {
     groups: [Group; GROUPS],
     /// Where the windows begin, in the pool's memory.
     places: [Place; BLOCK],
@@ -24,9 +24,9 @@ pub struct Words {
     back: Option<i32>,
 }
 
-impl Words {
-    pub(crate) fn new() -> Box<Words> {
-        Box::new(Words {
+impl HeaderWords {
+    pub(crate) fn new() -> Box<HeaderWords> {
+        Box::new(HeaderWords {
             groups: [[[0; LANES]; 16]; GROUPS],
             places: [Place::default(); BLOCK],
             loaded: Quarters::NONE,
@@ -89,7 +89,7 @@ impl Words {
 }
 
 struct Load<'a> {
-    words: &'a mut Words,
+    words: &'a mut HeaderWords,
     frame: &'a Frame,
     pool: &'a mut Pool,
     quarters: Quarters,
@@ -124,7 +124,7 @@ impl Kernel for Load<'_> {
         }
     }
 }
-impl Words {
+impl HeaderWords {
     /// Loads the first `N` quarters.
     #[inline(always)]
     fn load_first<I: Isa, const N: usize>(&mut self, isa: I, groups: usize, bytes: &All<'_>) {

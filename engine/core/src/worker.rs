@@ -13,7 +13,7 @@ use crate::thread::{FineClock, Running};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
 use crate::vector::VECTOR;
-use crate::words::Words;
+use crate::words::HeaderWords;
 use quiver_table::Reader;
 use quiver_table::simulation::seam;
 use std::any::Any;
@@ -76,7 +76,7 @@ pub struct Worker {
     ports: Ports,
     pub(crate) places: Vec<Place<Letter>>,
     emitted: Vec<(u16, Packet)>,
-    words: Box<Words>,
+    words: Box<HeaderWords>,
     outbound: Outbound,
     inbound: Inbound,
     mailbox: Arc<Letters<Letter>>,
@@ -111,7 +111,7 @@ impl Worker {
             ports,
             places: vec![],
             emitted: vec![],
-            words: Words::new(),
+            words: HeaderWords::new(),
             outbound: Outbound::default(),
             inbound: Inbound::default(),
             mailbox,

@@ -50,15 +50,15 @@ impl Pair {
 }
 
 /// A type that consists of counters only; zero bytes are counters with a count of zero.
-pub trait Words: sealed::Sealed + Default + Send + Sync + 'static {
+pub trait CounterBlock: sealed::Sealed + Default + Send + Sync + 'static {
     /// Its words of eight bytes.
     const WORDS: usize = size_of::<Self>() / 8;
 }
-impl Words for Counter {}
-impl Words for Pair {}
+impl CounterBlock for Counter {}
+impl CounterBlock for Pair {}
 
 mod sealed {
-    /// Seals [`super::Words`]: `memory` relies on its types consisting of counters.
+    /// Seals [`super::CounterBlock`]: `memory` relies on its types consisting of counters.
     pub trait Sealed {}
     impl Sealed for super::Counter {}
     impl Sealed for super::Pair {}

@@ -12,7 +12,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::cell::{Counter, Pair, Words};
+use crate::cell::{Counter, CounterBlock, Pair};
 
 const _: () = assert!(size_of::<Counter>() == 8 && align_of::<Counter>() == 8);
 const _: () = assert!(size_of::<Pair>() == 16 && align_of::<Pair>() == 8);
@@ -98,7 +98,7 @@ impl Drop for Memory {
 
 /// Counters that lie one behind the other, in a segment's memory or in memory of their own, and never move.
 #[derive(Debug)]
-pub struct Block<C: Words> {
+pub struct Block<C: CounterBlock> {
     cells: NonNull<C>,
     len: usize,
     /// Keeps the cells where they are.
@@ -120,11 +120,11 @@ impl<C> Clone for Owner<C> {
 }
 
 // SAFETY: cells consist of atomic counters, and the owner that keeps them can be sent and shared.
-unsafe impl<C: Words> Send for Block<C> {}
+unsafe impl<C: CounterBlock> Send for Block<C> {}
 // SAFETY: as above.
-unsafe impl<C: Words> Sync for Block<C> {}
+unsafe impl<C: CounterBlock> Sync for Block<C> {}
 
-impl<C: Words> Block<C> {
+impl<C: CounterBlock> Block<C> {
     /// Counters in memory of their own, which only this process sees.
     pub fn own(len: usize) -> Block<C> {
         let cells: Arc<[C]> = (0..len).map(|_| C::default()).collect();
@@ -146,13 +146,13 @@ impl<C: Words> Block<C> {
     }
 }
 
-impl<C: Words> Clone for Block<C> {
+impl<C: CounterBlock> Clone for Block<C> {
     fn clone(&self) -> Block<C> {
         Block { cells: self.cells, len: self.len, owner: self.owner.clone() }
     }
 }
 
-impl<C: Words> Deref for Block<C> {
+impl<C: CounterBlock> Deref for Block<C> {
     type Target = [C];
     #[inline(always)]
     fn deref(&self) -> &[C] {
@@ -161,7 +161,7 @@ impl<C: Words> Deref for Block<C> {
     }
 }
 
-impl<'b, C: Words> IntoIterator for &'b Block<C> {
+impl<'b, C: CounterBlock> IntoIterator for &'b Block<C> {
     type Item = &'b C;
     type IntoIter = std::slice::Iter<'b, C>;
     fn into_iter(self) -> std::slice::Iter<'b, C> {

@@ -1,10 +1,10 @@
 //! The rows of a vector, of either kind of cell.
 
-use crate::cell::{Counter, Pair, Words};
+use crate::cell::{Counter, CounterBlock, Pair};
 use crate::memory::Block;
 
 /// A cell of a vector: a [`Counter`] or a [`Pair`].
-pub trait Cell: Words {
+pub trait Cell: CounterBlock {
     /// Sets it to zero. Counts that its thread adds at the same moment may be lost.
     fn clear(&self);
     /// The rows of a vector, whatever they consist of.

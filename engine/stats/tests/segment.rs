@@ -4,13 +4,13 @@ mod client;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use client::{Client, Seen};
+use client::{Client, EntryValue};
 use quiver_stats::{Counter, Pair, Segment, Settings, Threads};
 
 const THREADS: Threads = Threads { main: true, workers: 2 };
 
 /// Entries that a client sees behind the three that every segment has.
-fn listed(client: &Client) -> Vec<(String, Seen)> {
+fn listed(client: &Client) -> Vec<(String, EntryValue)> {
     let mut seen = client.read().expect("nobody changes anything");
     let first: Vec<String> = seen.drain(..3).map(|(name, _)| name).collect();
     assert_eq!(
@@ -55,14 +55,14 @@ fn a_client_finds_entries_of_every_kind() {
     let expected = ["/sys/beats", "/sys/vector_rate", "/if/tx", "/if/drops", "/sys/vector_rate_per_worker"];
     assert_eq!(names[..5], expected);
     assert_eq!(names[5..], ["/if/names", "/interfaces/memif0_1/tx"]);
-    assert_eq!(seen[0].1, Seen::Scalar(7));
-    assert_eq!(seen[1].1, Seen::Gauge(256));
+    assert_eq!(seen[0].1, EntryValue::Scalar(7));
+    assert_eq!(seen[1].1, EntryValue::Gauge(256));
     let no = [0, 0];
-    assert_eq!(seen[2].1, Seen::Combined(vec![vec![no; 3], vec![no, no, [2, 128]], vec![no; 3]]));
-    assert_eq!(seen[3].1, Seen::Simple(vec![vec![0; 3], vec![0; 3], vec![0, 9, 0]]));
-    assert_eq!(seen[4].1, Seen::Simple(vec![vec![0, 0, 64]]));
-    assert_eq!(seen[5].1, Seen::Names(vec!["local0".into(), String::new(), "memif0/1".into()]));
-    assert_eq!(seen[6].1, Seen::Symlink("/if/tx".into(), 2));
+    assert_eq!(seen[2].1, EntryValue::Combined(vec![vec![no; 3], vec![no, no, [2, 128]], vec![no; 3]]));
+    assert_eq!(seen[3].1, EntryValue::Simple(vec![vec![0; 3], vec![0; 3], vec![0, 9, 0]]));
+    assert_eq!(seen[4].1, EntryValue::Simple(vec![vec![0, 0, 64]]));
+    assert_eq!(seen[5].1, EntryValue::Names(vec!["local0".into(), String::new(), "memif0/1".into()]));
+    assert_eq!(seen[6].1, EntryValue::Symlink("/if/tx".into(), 2));
 
     let mut edit = segment.edit();
     assert!(edit.rename(&link, "/interfaces/wan/tx"));
@@ -72,8 +72,8 @@ fn a_client_finds_entries_of_every_kind() {
     assert_eq!(client.epoch(), 3);
     let seen = listed(&client);
     let texts = vec!["a name that is longer than the one before".into(), String::new(), String::new()];
-    assert_eq!(seen[5].1, Seen::Names(texts));
-    assert_eq!(seen[6], ("/interfaces/wan/tx".into(), Seen::Symlink("/if/tx".into(), 2)));
+    assert_eq!(seen[5].1, EntryValue::Names(texts));
+    assert_eq!(seen[6], ("/interfaces/wan/tx".into(), EntryValue::Symlink("/if/tx".into(), 2)));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn removed_entries_leave_no_hole_and_symlinks_find_what_has_moved() {
         assert!(!name.is_empty(), "an empty name ends GoVPP's list");
         if let Some(of) = name.strip_prefix("/interfaces/b") {
             let column = of.trim_end_matches("/tx").parse().expect("a number");
-            assert_eq!(*what, Seen::Symlink("/if/tx".into(), column));
+            assert_eq!(*what, EntryValue::Symlink("/if/tx".into(), column));
         }
     }
     // A name that is free again can be given again.
@@ -119,7 +119,7 @@ fn names_are_ascii_unique_and_cut_where_clients_would_not_read_on() {
     let seen = listed(&Client::map(&segment));
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["/sys/first", &format!("/{}", "x".repeat(126)), "/gr__e_"]);
-    assert_eq!(seen[0].1, Seen::Scalar(0), "the second one of a name is not shown");
+    assert_eq!(seen[0].1, EntryValue::Scalar(0), "the second one of a name is not shown");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_full_segment_shows_what_it_has_room_for() {
         "a thirty-second of what is left, for three rows of sixteen bytes each"
     );
     let seen = listed(&Client::map(&segment));
-    let Seen::Combined(rows) = &seen[0].1 else { panic!("{:?}", seen[0]) };
+    let EntryValue::Combined(rows) = &seen[0].1 else { panic!("{:?}", seen[0]) };
     assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [room; 3]);
     assert!((10..20_000).contains(&seen.len()), "{}", seen.len());
 }
@@ -215,22 +215,22 @@ fn clients_that_follow_the_marks_never_see_a_torn_entry() {
             reads += 1;
             for (name, what) in &seen {
                 match (name.strip_prefix("/interfaces/"), what) {
-                    (Some(rest), Seen::Symlink(to, column)) => {
+                    (Some(rest), EntryValue::Symlink(to, column)) => {
                         assert_eq!(to, "/if/rx");
                         assert!(rest.ends_with(&format!("/{column}")), "{name} leads to column {column}");
                     }
-                    (None, Seen::Combined(rows)) => {
+                    (None, EntryValue::Combined(rows)) => {
                         let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
                         assert!(lengths.len() == 3 && lengths[2] >= 1, "{lengths:?}");
                         let now: Vec<u64> = rows[1..].iter().map(|row| row.iter().map(|pair| pair[0]).sum()).collect();
                         assert!(sums.is_empty() || sums[0] <= now[0] && sums[1] <= now[1], "{sums:?} then {now:?}");
                         sums = now;
                     }
-                    (None, Seen::Names(names)) => {
+                    (None, EntryValue::Names(names)) => {
                         let whole = |name: &&String| name.trim_end_matches('-').parse() == Ok(name.len());
                         assert!(names.iter().filter(|name| !name.is_empty()).all(|name| whole(&name)), "{names:?}");
                     }
-                    (None, Seen::Scalar(0)) => {}
+                    (None, EntryValue::Scalar(0)) => {}
                     _ => panic!("{name} is {what:?}"),
                 }
             }

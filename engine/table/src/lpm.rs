@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 use crate::epoch::Guard;
 use crate::memory::prefetch;
-use crate::trie::{BLOCK, Shared, TrieWriter, Words};
+use crate::trie::{BLOCK, Shared, TrieMemory, TrieWriter};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub type LpmWriter = TrieWriter<Table>;
 
 /// The words of a table for IPv4.
 pub struct Table {
-    words: Words<AtomicU32>,
+    words: TrieMemory<AtomicU32>,
     /// Shift that turns an address into its index in the root: 8 or 16.
     root_shift: u32,
 }

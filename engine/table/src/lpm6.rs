@@ -21,7 +21,7 @@
 use crate::epoch::Guard;
 use crate::hash::{ExactTable, ExactView, Keys128};
 use crate::memory::prefetch;
-use crate::trie::{BLOCK, Shared, TrieWriter, Words};
+use crate::trie::{BLOCK, Shared, TrieMemory, TrieWriter};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub type Lpm6Writer = TrieWriter<Table>;
 
 /// The words of a table for IPv6.
 pub struct Table {
-    words: Words<AtomicU64>,
+    words: TrieMemory<AtomicU64>,
     /// Whether so many routes are hosts that these are asked for first.
     hosts_first: AtomicBool,
     root_bits: u8,

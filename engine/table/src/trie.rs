@@ -56,9 +56,9 @@ pub trait Trie: Send + Sync + Sized + 'static {
     const NODES: &'static [u32];
 
     /// An empty trie.
-    fn new(words: Words<Self::Cell>, root_bits: u8) -> Self;
+    fn new(words: TrieMemory<Self::Cell>, root_bits: u8) -> Self;
     /// Its memory.
-    fn words(&self) -> &Words<Self::Cell>;
+    fn words(&self) -> &TrieMemory<Self::Cell>;
     /// A reader's handle.
     fn reader(shared: Arc<Shared<Self>>, hosts: &Self::Hosts) -> Self::Reader;
     /// The leaf of the longest prefix that contains the address; zero if there is none.
@@ -89,7 +89,7 @@ pub trait Trie: Send + Sync + Sized + 'static {
 }
 
 /// A trie's memory, and what every lookup needs beside it.
-pub struct Words<C: Cell> {
+pub struct TrieMemory<C: Cell> {
     /// Indexed by the first bits of an address.
     pub root: Cells<AtomicU32>,
     /// Nodes. Block 0 is never given out: lookups that need no node read it and discard the result.
@@ -100,11 +100,11 @@ pub struct Words<C: Cell> {
     pub is_far: AtomicBool,
 }
 
-impl<C: Cell> Words<C> {
+impl<C: Cell> TrieMemory<C> {
     /// Reserves the memory and commits the root and block 0. All words are zero.
-    pub fn new(size: Size, block_cells: usize) -> io::Result<Words<C>> {
+    pub fn new(size: Size, block_cells: usize) -> io::Result<TrieMemory<C>> {
         let root_words = 1 << size.root_bits;
-        let words = Words {
+        let words = TrieMemory {
             root: Cells::reserve(root_words, size.huge_pages)?,
             blocks: Arc::new(Cells::reserve((size.blocks_max as usize + 1) * block_cells, size.huge_pages)?),
             default: AtomicU32::new(0),

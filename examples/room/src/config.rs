@@ -38,7 +38,7 @@ pub struct HopFloor<F: Floored> {
 
 impl<F: Floored> InterfaceFeature for HopFloor<F> {
     /// The floor; 0 where there is none.
-    type Word = u32;
+    type Setting = u32;
     const NODES: &'static [FeatureNode] =
         &[FeatureNode::new(Direction::Rx, FeatureSpec::new(F::NAMES.unicast, F::NODE, Phase::AntiSpoof))];
     fn enables(&self, _: &FeatureNode) -> bool {

@@ -12,7 +12,7 @@ pub use config::HopFloor;
 
 use quiver_control::Control;
 use quiver_engine::{DataplaneError, NodeSpec};
-use quiver_interface::{Direction, Words, feature};
+use quiver_interface::{Direction, FeatureSettings, feature};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
@@ -31,7 +31,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn register_family<F: Floored>(control: &Control) -> Result<(), DataplaneError> {
-    let words = Words::new(control);
+    let words = FeatureSettings::new(control);
     let stage = CheckHops::<F>::new(words.of(Direction::Rx));
     let node = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);
     feature::register::<HopFloor<F>>(control, words, [node])

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quiver_control::{Control, Object, ObjectError};
 use quiver_engine::trace::Record;
 use quiver_engine::{FeatureSpec, Phase};
-use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName, Interfaces, Words};
+use quiver_interface::{Direction, FeatureNode, FeatureSettings, InterfaceFeature, InterfaceName, Interfaces};
 use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
@@ -67,7 +67,7 @@ const fn checks<L: Look>(direction: Direction, arc: &'static str) -> FeatureNode
 }
 
 impl InterfaceFeature for AclInterface {
-    type Word = Arc<[u32]>;
+    type Setting = Arc<[u32]>;
     const NODES: &'static [FeatureNode] = &[
         checks::<Routed<V4>>(Direction::Rx, "ip4-unicast"),
         checks::<Routed<V6>>(Direction::Rx, "ip6-unicast"),
@@ -105,7 +105,7 @@ impl InterfaceFeature for AclInterface {
 
 /// The rule that a packet meets first, of the lists of an interface; or that interface, if it meets none.
 fn rule_of(control: &Control, direction: Direction, record: &Record, fields: Option<Fields>) -> String {
-    let (lists, attached) = (control.room::<Acls>(), control.room::<Words<AclInterface>>());
+    let (lists, attached) = (control.room::<Acls>(), control.room::<FeatureSettings<AclInterface>>());
     let interface = direction.interface(record);
     let fields = fields.map(|fields| fields.or(record.metadata.get(upper::key(control))));
     let first = attached.at(direction, interface).iter().find_map(|list| {

@@ -26,7 +26,7 @@ pub use rule::{Action, Fields, Rule, decide};
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, MetadataKey, NodeSpec};
-use quiver_interface::{Direction, Words, feature};
+use quiver_interface::{Direction, FeatureSettings, feature};
 use quiver_ip::upper::{self, Upper};
 use quiver_wire::{V4, V6};
 
@@ -38,7 +38,8 @@ const RULE: u64 = 512;
 
 /// Registers the room. Bridges and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let (room, attached) = (Acls::new(control.room::<Dataplane>().domain()), Words::<AclInterface>::new(control));
+    let (room, attached) =
+        (Acls::new(control.room::<Dataplane>().domain()), FeatureSettings::<AclInterface>::new(control));
     let upper = upper::key(control);
     let nodes = [
         check::<Routed<V4>, false>(&room, &attached, upper),
@@ -61,7 +62,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 /// A node that asks the lists of interfaces.
 fn check<L: Look, const SENT: bool>(
     room: &Acls,
-    attached: &Words<AclInterface>,
+    attached: &FeatureSettings<AclInterface>,
     upper: MetadataKey<Upper>,
 ) -> NodeSpec {
     let direction = if SENT { Direction::Tx } else { Direction::Rx };

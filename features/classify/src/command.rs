@@ -7,7 +7,7 @@ use quiver_control::{Control, one_by_one};
 use serde_json::json;
 
 use crate::table::{Table, TableError};
-use crate::text::{self, Words};
+use crate::text::{self, FilterArguments};
 use crate::{Classifier, Use, filter};
 
 pub(crate) fn register(control: &Control) {
@@ -29,7 +29,7 @@ pub(crate) fn register(control: &Control) {
 
 fn change(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let wrong = |error: String| CommandError::new(error).at(matches.place("words"));
-    let Words { del, mask, value } =
+    let FilterArguments { del, mask, value } =
         text::words(&matches.all::<String>("words")?).map_err(|error| wrong(error.to_string()))?;
     let refused = |error: TableError| wrong(error.to_string());
     let mut room = control.room_mut::<Classifier>();

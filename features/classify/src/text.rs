@@ -43,7 +43,7 @@ pub enum TextError {
 
 /// Arguments of `classify filter`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct FilterArguments {
     /// Whether to delete the table.
     pub del: bool,
     /// The mask.
@@ -53,8 +53,8 @@ pub struct Words {
 }
 
 /// Reads `[del] [mask ...] [match ...]`. `buckets N` and `memory-size N`, which VPP needs to be told, change nothing here.
-pub fn words(text: &[String]) -> Result<Words, TextError> {
-    let (mut read, mut words) = (Words::default(), text.iter().map(String::as_str).peekable());
+pub fn words(text: &[String]) -> Result<FilterArguments, TextError> {
+    let (mut read, mut words) = (FilterArguments::default(), text.iter().map(String::as_str).peekable());
     while let Some(word) = words.next() {
         match word {
             "del" => read.del = true,
@@ -223,7 +223,7 @@ fn unknown(found: &str, expected: &str) -> TextError {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Words, TextError> {
+    fn read(text: &str) -> Result<FilterArguments, TextError> {
         words(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 

@@ -4,7 +4,7 @@ use quiver_compat::Message;
 use quiver_compat::types::{Address, InterfaceIndex, NONE};
 use quiver_control::Control;
 use quiver_interface::api::name;
-use quiver_tunnel::messages::{Asked, Told, change, told};
+use quiver_tunnel::messages::{TunnelDetails, TunnelRequest, change, told};
 use quiver_tunnel::{Kind, set_bypass};
 use quiver_wire::{MacAddress, UnicastMac};
 
@@ -110,9 +110,9 @@ struct SwInterfaceSetGeneveBypass {
     enable: bool,
 }
 
-impl From<GeneveAddDelTunnel> for Asked {
-    fn from(said: GeneveAddDelTunnel) -> Asked {
-        Asked {
+impl From<GeneveAddDelTunnel> for TunnelRequest {
+    fn from(said: GeneveAddDelTunnel) -> TunnelRequest {
+        TunnelRequest {
             is_add: said.is_add,
             instance: NONE,
             ends: [said.local_address.get(), said.remote_address.get()],
@@ -127,8 +127,8 @@ impl From<GeneveAddDelTunnel> for Asked {
     }
 }
 
-impl From<GeneveAddDelTunnel2> for Asked {
-    fn from(said: GeneveAddDelTunnel2) -> Asked {
+impl From<GeneveAddDelTunnel2> for TunnelRequest {
+    fn from(said: GeneveAddDelTunnel2) -> TunnelRequest {
         let mac = said.l3_mode.then_some(MAC).and_then(|mac| UnicastMac::new(mac).ok());
         let said = GeneveAddDelTunnel {
             is_add: said.is_add,
@@ -139,15 +139,15 @@ impl From<GeneveAddDelTunnel2> for Asked {
             decap_next_index: said.decap_next_index,
             vni: said.vni,
         };
-        Asked { mac, ..said.into() }
+        TunnelRequest { mac, ..said.into() }
     }
 }
 
 /// MAC address that VPP reports for a tunnel in layer-3 mode.
 const MAC: MacAddress = MacAddress([0xd0, 0x0b, 0xee, 0xd0, 0, 0]);
 
-impl From<Told> for GeneveTunnelDetails {
-    fn from(told: Told) -> GeneveTunnelDetails {
+impl From<TunnelDetails> for GeneveTunnelDetails {
+    fn from(told: TunnelDetails) -> GeneveTunnelDetails {
         GeneveTunnelDetails {
             sw_if_index: told.sw_if_index,
             src_address: told.fields.source.into(),

@@ -15,7 +15,7 @@ pub use config::GeneveTunnel;
 
 use quiver_control::Control;
 use quiver_engine::{Dataplane, Isa, Lanes, Mask};
-use quiver_tunnel::{Header, Kind, Malformed, TunnelError, Words};
+use quiver_tunnel::{Header, Keywords, Kind, Malformed, TunnelError};
 use quiver_wire::geneve::options;
 use quiver_wire::{EtherType, GeneveHeader, Header as _, UdpPort, Vni};
 use zerocopy::IntoBytes;
@@ -75,7 +75,7 @@ const WRONG_OPTIONS: &str = "packets with invalid options length";
 
 /// Registers the room. The room of tunnels is registered before.
 pub fn register(control: &Control) -> Result<(), TunnelError> {
-    let words = Words { ends: ["local", "remote"], ports: ["local-port", "remote-port"], layer3: "l3-mode" };
+    let words = Keywords { ends: ["local", "remote"], ports: ["local-port", "remote-port"], layer3: "l3-mode" };
     quiver_tunnel::register_kind::<GeneveTunnel>(control, words)?;
     {
         let mut dataplane = control.room_mut::<Dataplane>();

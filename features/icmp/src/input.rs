@@ -18,7 +18,7 @@ arcs! {
     /// Where packets go from here.
     pub enum Next of F: Icmp {
         Reply => node (F::NAMES.lookup),
-        Heard => done "heard",
+        EchoAnswer => done "heard",
         TooShort => drop "too-short",
         BadChecksum => drop "bad-checksum",
         Unsupported => drop "unsupported-type",
@@ -40,7 +40,7 @@ pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
 
 /// A message received for an echo request of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct EchoAnswer {
     /// The sender of the message.
     pub from: IpAddr,
     /// Identifier of the request.
@@ -54,12 +54,12 @@ pub struct Heard {
     /// Time of receipt, in nanoseconds of the workers' fine clock.
     pub moment: u64,
     /// The error; None for an echo reply.
-    pub error: Option<HeardError>,
+    pub error: Option<EchoError>,
 }
 
 /// An ICMP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeardError {
+pub struct EchoError {
     /// Its type.
     pub kind: u8,
     /// Its code.
@@ -77,7 +77,7 @@ pub struct IcmpInput<F: Icmp> {
     /// By what times of echoes are taken.
     pub stopwatch: Stopwatch,
     /// To the control thread.
-    pub heard: Outbox<Heard>,
+    pub heard: Outbox<EchoAnswer>,
 }
 
 impl<F: Icmp> Node for IcmpInput<F> {
@@ -99,7 +99,7 @@ impl<F: Icmp> IcmpInput<F> {
         if !is_right(F::sum(from, to, length), frame.segments(cx.pool, i), at) {
             return Next::BadChecksum;
         }
-        let base = Heard {
+        let base = EchoAnswer {
             from: from.into(),
             identifier: icmp.identifier.get(),
             sequence: icmp.sequence.get(),
@@ -130,15 +130,15 @@ impl<F: Icmp> IcmpInput<F> {
             kind if F::is_about_listeners(kind) => return Next::Listener,
             kind if F::is_error(kind) => match our_request::<F>(quoted) {
                 Some((identifier, sequence)) => {
-                    let error = HeardError { kind, code: icmp.code, words: F::words(kind, icmp.code) };
-                    Heard { identifier, sequence, error: Some(error), ..base }
+                    let error = EchoError { kind, code: icmp.code, words: F::words(kind, icmp.code) };
+                    EchoAnswer { identifier, sequence, error: Some(error), ..base }
                 }
                 None => return Next::Unsupported,
             },
             _ => return Next::Unsupported,
         };
-        let heard = Heard { moment: self.stopwatch.read(cx.now), ..heard };
-        if self.heard.send(heard) { Next::Heard } else { Next::QueueFull }
+        let heard = EchoAnswer { moment: self.stopwatch.read(cx.now), ..heard };
+        if self.heard.send(heard) { Next::EchoAnswer } else { Next::QueueFull }
     }
 }
 

@@ -24,7 +24,7 @@ use quiver_wire::{V4, V6};
 
 use error::IcmpError;
 use family::Icmp;
-use input::{Heard, IcmpInput};
+use input::{EchoAnswer, IcmpInput};
 use stopwatch::Stopwatch;
 
 /// Registers the nodes and the command. The room of IP is registered before.
@@ -44,7 +44,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 
 fn register_family<F: Icmp>(
     control: &Control,
-    outbox: &Outbox<Heard>,
+    outbox: &Outbox<EchoAnswer>,
     awaited: &Publisher<BTreeSet<u16>>,
     stopwatch: &Stopwatch,
 ) -> Result<(), DataplaneError> {

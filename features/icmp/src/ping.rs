@@ -18,7 +18,7 @@ use quiver_wire::{IcmpHeader, V4, V6};
 use serde_json::json;
 
 use crate::family::{self, Icmp};
-use crate::input::{Heard, HeardError};
+use crate::input::{EchoAnswer, EchoError};
 use crate::stopwatch::{Departure, SENDER, Stopwatch};
 
 mod api;
@@ -36,7 +36,7 @@ const SIZE: u32 = 60;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Messages that a ping has not looked at yet.
-type Queue = Rc<RefCell<VecDeque<Heard>>>;
+type Queue = Rc<RefCell<VecDeque<EchoAnswer>>>;
 
 /// The pings that run, by identifier.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Running {
 
 pub(crate) fn register(
     control: &Control,
-    heard: Inbox<Heard>,
+    heard: Inbox<EchoAnswer>,
     awaited: Publisher<BTreeSet<u16>>,
     stopwatch: Stopwatch,
 ) {
@@ -89,7 +89,7 @@ fn register_family<F: Icmp>(control: &Control) {
 
 impl Pings {
     /// Hands what workers heard to the pings that wait for it. True if more has come.
-    fn hear(&self, heard: &Inbox<Heard>) -> bool {
+    fn hear(&self, heard: &Inbox<EchoAnswer>) -> bool {
         for heard in heard.waiting() {
             let running = self.0.borrow();
             // A ping that has ended waits for nothing.
@@ -282,10 +282,10 @@ fn send<F: Icmp>(control: &Control, request: &Request<F>, identifier: u16, seque
     }
 }
 
-fn line(heard: &Heard, took: Duration) -> Reply {
+fn line(heard: &EchoAnswer, took: Duration) -> Reply {
     let time_ms = took.as_secs_f64() * 1000.0;
-    let Heard { from, sequence, ttl, length, .. } = heard;
-    let Some(HeardError { kind, code, words }) = heard.error else {
+    let EchoAnswer { from, sequence, ttl, length, .. } = heard;
+    let Some(EchoError { kind, code, words }) = heard.error else {
         let text = format!("{length} bytes from {from}: icmp_seq={sequence} ttl={ttl} time={time_ms:.4} ms");
         let json =
             json!({"from": from.to_string(), "bytes": length, "sequence": sequence, "ttl": ttl, "time-ms": time_ms});

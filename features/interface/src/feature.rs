@@ -94,7 +94,7 @@ impl FeatureKey for (InterfaceName, Direction) {
 /// A config object that enables nodes at one interface.
 pub trait InterfaceFeature: Object<Key: FeatureKey> {
     /// The value that the nodes read for an interface. Interfaces without an object have its default.
-    type Word: Clone + Default + Send + Sync + 'static;
+    type Setting: Clone + Default + Send + Sync + 'static;
     /// All nodes that such objects enable, in the order of their registration.
     const NODES: &'static [FeatureNode];
 
@@ -104,13 +104,13 @@ pub trait InterfaceFeature: Object<Key: FeatureKey> {
     ///
     /// # Errors
     /// If the object refers to something that is not there. Nothing has changed yet.
-    fn word(&self, control: &Control, direction: Direction) -> Result<Self::Word, ObjectError>;
+    fn word(&self, control: &Control, direction: Direction) -> Result<Self::Setting, ObjectError>;
     /// Checks an object without others.
     fn check(&self) -> Result<(), ObjectError> {
         Ok(())
     }
     /// Frees what a word held that workers are not given any more.
-    fn release(_: &Control, _: Self::Word) {}
+    fn release(_: &Control, _: Self::Setting) {}
     /// Origin of a node's decision about a packet: the object, unless there is something more exact.
     fn decider(control: &Control, node: &FeatureNode, record: &Record) -> Option<String> {
         let interface = control.room::<Interfaces>().name(node.direction.interface(record));
@@ -120,20 +120,20 @@ pub trait InterfaceFeature: Object<Key: FeatureKey> {
 }
 
 /// The words of a feature: a room of the control side.
-pub struct Words<T: InterfaceFeature>([ByInterface<T::Word>; 2]);
+pub struct FeatureSettings<T: InterfaceFeature>([ByInterface<T::Setting>; 2]);
 
-impl<T: InterfaceFeature> Words<T> {
+impl<T: InterfaceFeature> FeatureSettings<T> {
     /// The default word for all interfaces.
-    pub fn new(control: &Control) -> Words<T> {
+    pub fn new(control: &Control) -> FeatureSettings<T> {
         let dataplane = control.room::<Dataplane>();
-        Words(Direction::ALL.map(|_| ByInterface::new(dataplane.domain())))
+        FeatureSettings(Direction::ALL.map(|_| ByInterface::new(dataplane.domain())))
     }
     /// Words that workers read for the packets of a direction.
-    pub fn of(&self, direction: Direction) -> Snapshot<Paged<T::Word>> {
+    pub fn of(&self, direction: Direction) -> Snapshot<Paged<T::Setting>> {
         self.0[direction as usize].snapshot()
     }
     /// The word of one interface.
-    pub fn at(&self, direction: Direction, interface: InterfaceId) -> &T::Word {
+    pub fn at(&self, direction: Direction, interface: InterfaceId) -> &T::Setting {
         self.0[direction as usize].at(interface)
     }
 }
@@ -147,7 +147,7 @@ impl<T: InterfaceFeature> Words<T> {
 /// If a node is not one of [`InterfaceFeature::NODES`]: a programming error, named.
 pub fn register<T: InterfaceFeature>(
     control: &Control,
-    words: Words<T>,
+    words: FeatureSettings<T>,
     nodes: impl IntoIterator<Item = NodeSpec>,
 ) -> Result<(), DataplaneError> {
     for spec in nodes {
@@ -160,7 +160,7 @@ pub fn register<T: InterfaceFeature>(
 }
 
 /// Adds the words and the kind of a feature whose nodes are registered by other ways.
-pub fn add_objects<T: InterfaceFeature>(control: &Control, words: Words<T>) {
+pub fn add_objects<T: InterfaceFeature>(control: &Control, words: FeatureSettings<T>) {
     control.insert_room(words);
     control.objects().add(Kind::new(apply::<T>).check(T::check));
 }
@@ -201,7 +201,7 @@ fn apply<T: InterfaceFeature>(control: &Control, change: Change<'_, T>) -> Resul
     };
     let words = [(Direction::Rx, word(Direction::Rx)?), (Direction::Tx, word(Direction::Tx)?)];
     let set = |direction: Direction, word| {
-        let old = control.room_mut::<Words<T>>().0[direction as usize].replace(id, word);
+        let old = control.room_mut::<FeatureSettings<T>>().0[direction as usize].replace(id, word);
         T::release(control, old);
     };
     let mut ended = vec![];
@@ -222,7 +222,7 @@ fn apply<T: InterfaceFeature>(control: &Control, change: Change<'_, T>) -> Resul
             enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
         }
     }
-    ended.into_iter().for_each(|direction| set(direction, T::Word::default()));
+    ended.into_iter().for_each(|direction| set(direction, T::Setting::default()));
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub use addressing::{check_addressable, restricts_addresses};
 pub use by_interface::ByInterface;
 pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
-pub use feature::{Direction, FeatureNode, InterfaceFeature, Words};
+pub use feature::{Direction, FeatureNode, FeatureSettings, InterfaceFeature};
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, TunnelTo, create, remove, set_peer,
     set_point_to_point, set_tunnel, tell, walk, watch,
@@ -61,7 +61,7 @@ pub use mtu::{LinkMtu, Mtus};
 pub use names::{check_name, number_in};
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};
-pub use restoring::{Left, restored, restores};
+pub use restoring::{Remainder, restored, restores};
 pub use settings::{InterfaceName, InterfaceSettings};
 pub use show::chosen;
 pub use warnings::warns;

@@ -6,7 +6,7 @@ use quiver_control::Control;
 
 /// Remaining part of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum Remainder {
     /// The frame, as the part has it.
     Frame,
     /// All from where it began when it was received: what was taken out behind the addresses made them move up, and what is in
@@ -15,7 +15,7 @@ pub enum Left {
 }
 
 /// The frame as the whole received it, if the part is the room's, and if the whole would give it such a frame.
-pub type Restorer = fn(&Control, part: &Interface, frame: &[u8], left: Left) -> Option<Vec<u8>>;
+pub type Restorer = fn(&Control, part: &Interface, frame: &[u8], left: Remainder) -> Option<Vec<u8>>;
 
 /// Of each room whose interfaces are parts.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub fn restores(control: &Control, restorer: Restorer) {
 
 /// The interface that received a frame of which a part has what is left, and the frame as it was then; None if the interface is no
 /// part, and where it cannot be told.
-pub fn restored(control: &Control, part: InterfaceId, frame: &[u8], left: Left) -> Option<(InterfaceId, Vec<u8>)> {
+pub fn restored(control: &Control, part: InterfaceId, frame: &[u8], left: Remainder) -> Option<(InterfaceId, Vec<u8>)> {
     let part = control.room::<Interfaces>().get(part).filter(|part| part.parent.is_some()).cloned()?;
     let (whole, restorers) = (part.parent?, control.room::<Restorers>().0.clone());
     restorers.iter().find_map(|restore| restore(control, &part, frame, left)).map(|frame| (whole, frame))

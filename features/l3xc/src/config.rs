@@ -3,7 +3,7 @@
 use quiver_control::{Control, Object, ObjectError};
 use quiver_engine::trace::Record;
 use quiver_engine::{FeatureSpec, Phase};
-use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName, Interfaces, Words};
+use quiver_interface::{Direction, FeatureNode, FeatureSettings, InterfaceFeature, InterfaceName, Interfaces};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
 use quiver_ip::routes::paths;
@@ -33,12 +33,12 @@ pub struct L3CrossConnect<F: Connected> {
 /// The group of a cross-connect's paths; 0 if the interface is not there.
 pub(crate) fn group_of<F: Connected>(control: &Control, interface: &InterfaceName) -> u32 {
     let id = control.room::<Interfaces>().id_of(&interface.0);
-    id.map_or(0, |id| *control.room::<Words<L3CrossConnect<F>>>().at(Direction::Rx, id))
+    id.map_or(0, |id| *control.room::<FeatureSettings<L3CrossConnect<F>>>().at(Direction::Rx, id))
 }
 
 impl<F: Connected> InterfaceFeature for L3CrossConnect<F> {
     /// The group of paths that the cross-connect holds; 0 is that of none.
-    type Word = u32;
+    type Setting = u32;
     const NODES: &'static [FeatureNode] =
         &[FeatureNode::new(Direction::Rx, FeatureSpec::new(F::NAMES.unicast, F::NODE, Phase::Forward))];
     fn enables(&self, _: &FeatureNode) -> bool {

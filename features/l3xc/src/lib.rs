@@ -13,7 +13,7 @@ pub use config::L3CrossConnect;
 
 use quiver_control::Control;
 use quiver_engine::{DataplaneError, NodeSpec};
-use quiver_interface::{Direction, Undecided, Words, feature, undecided};
+use quiver_interface::{Direction, FeatureSettings, Undecided, feature, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -31,7 +31,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError> {
-    let words = Words::new(control);
+    let words = FeatureSettings::new(control);
     let rows = control.room::<Ip<F>>().fib.groups.snapshot();
     let stage = L3Xc::<F>::new(words.of(Direction::Rx), rows);
     let node = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);

@@ -14,7 +14,7 @@ use crate::message::{Question, ROUTER_ALERT};
 arcs! {
     /// Where packets go from here.
     pub enum Next {
-        Heard => done "heard",
+        ReceivedQuery => done "heard",
         /// Reports that control sends.
         Send => features "interface-output",
         /// Reports of other listeners.
@@ -29,7 +29,7 @@ arcs! {
 
 /// A query that a node passes to control.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct ReceivedQuery {
     /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
@@ -43,7 +43,7 @@ pub struct MldInput {
     /// Tells interfaces of one number apart.
     pub generations: Generations,
     /// Queue to control.
-    pub heard: Outbox<Heard>,
+    pub heard: Outbox<ReceivedQuery>,
 }
 
 impl Node for MldInput {
@@ -55,8 +55,8 @@ impl Node for MldInput {
                 Ok(question) => {
                     let interface = InterfaceId(frame.rx[i]);
                     let generation = self.generations.of(interface.0);
-                    let is_told = self.heard.send(Heard { interface, generation, question });
-                    if is_told { Next::Heard.into() } else { Next::Busy.into() }
+                    let is_told = self.heard.send(ReceivedQuery { interface, generation, question });
+                    if is_told { Next::ReceivedQuery.into() } else { Next::Busy.into() }
                 }
             };
         }

@@ -13,8 +13,8 @@ use quiver_wire::nd::{ALL_NODES, group_mac};
 use quiver_wire::{EtherType, MacAddress};
 use zerocopy::IntoBytes;
 
-use crate::input::{Heard, Next};
-use crate::listener::{Listener, Telling};
+use crate::input::{Next, ReceivedQuery};
+use crate::listener::{Listener, PendingReports};
 use crate::message::{of_first_version, reports};
 
 /// The room.
@@ -50,7 +50,7 @@ pub(crate) fn configure(control: &Control, wanted: Option<bool>) {
     follow_all(control);
 }
 
-pub(crate) fn register(control: &Control, node: NodeId, heard: Inbox<Heard>) {
+pub(crate) fn register(control: &Control, node: NodeId, heard: Inbox<ReceivedQuery>) {
     let (more, all) = (Signal::new(), BTreeMap::new());
     control.insert_room(Listeners { node, by_default: false, configured: None, all, more });
     control.spawn("listener reports", report(control.clone()));
@@ -58,7 +58,7 @@ pub(crate) fn register(control: &Control, node: NodeId, heard: Inbox<Heard>) {
     // What was heard on an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     let hear = move |control: &Control| {
-        for Heard { interface, generation, question } in heard.waiting() {
+        for ReceivedQuery { interface, generation, question } in heard.waiting() {
             if generations.of(interface.0) == generation {
                 let (now, seed) = (control.now(), seed(control, interface));
                 let mut room = control.room_mut::<Listeners>();
@@ -158,8 +158,8 @@ fn tell(control: &Control, id: InterfaceId, now: Time) {
     }
     let source = source.unwrap_or(Ipv6Addr::UNSPECIFIED);
     let sent = told.into_iter().flat_map(|telling| match telling {
-        Telling::Records(records) => reports(source, &records, link.mtu.into()),
-        Telling::Groups(groups) => {
+        PendingReports::Records(records) => reports(source, &records, link.mtu.into()),
+        PendingReports::Groups(groups) => {
             groups.into_iter().map(|(group, listens)| of_first_version(source, group, listens)).collect()
         }
     });

@@ -36,7 +36,7 @@ struct Answer {
 
 /// Reports to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Telling {
+pub enum PendingReports {
     /// Records for routers of the second version.
     Records(Vec<Record>),
     /// MLDv1 messages to routers of the first version: groups, with a report or a done message.
@@ -116,7 +116,7 @@ impl Listener {
         self.answers.values().map(|answer| answer.at).chain(self.change_at).min()
     }
     /// Reports that are due.
-    pub fn tell(&mut self, now: Time, seed: u64) -> Vec<Telling> {
+    pub fn tell(&mut self, now: Time, seed: u64) -> Vec<PendingReports> {
         let mut told = vec![];
         if self.change_at.is_some_and(|at| at <= now) {
             told.push(self.tell_changes(now));
@@ -130,7 +130,7 @@ impl Listener {
         }
         told
     }
-    fn tell_changes(&mut self, now: Time) -> Telling {
+    fn tell_changes(&mut self, now: Time) -> PendingReports {
         let is_first_version = self.is_first_version(now);
         for change in self.changes.values_mut() {
             // RFC 2710, 4: that nobody listens any more is said once.
@@ -139,22 +139,22 @@ impl Listener {
         }
         let all = self.changes.iter();
         match is_first_version {
-            true => Telling::Groups(all.map(|(group, change)| (*group, change.listens)).collect()),
+            true => PendingReports::Groups(all.map(|(group, change)| (*group, change.listens)).collect()),
             false => {
                 let kind = |listens| if listens { RecordKind::ToExclude } else { RecordKind::ToInclude };
-                Telling::Records(all.map(|(group, change)| Record::new(kind(change.listens), *group)).collect())
+                PendingReports::Records(all.map(|(group, change)| Record::new(kind(change.listens), *group)).collect())
             }
         }
     }
-    fn answer(&self, group: Option<Ipv6Addr>, sources: BTreeSet<Ipv6Addr>, now: Time) -> Telling {
+    fn answer(&self, group: Option<Ipv6Addr>, sources: BTreeSet<Ipv6Addr>, now: Time) -> PendingReports {
         let groups = self.groups.iter().copied().filter(|own| group.is_none_or(|group| group == *own));
         if self.is_first_version(now) {
-            return Telling::Groups(groups.map(|group| (group, true)).collect());
+            return PendingReports::Groups(groups.map(|group| (group, true)).collect());
         }
         // RFC 3810, 6.3: of senders that were asked for, it listens to each.
         let kind = if sources.is_empty() { RecordKind::Exclude } else { RecordKind::Include };
         let sources = Vec::from_iter(sources);
-        Telling::Records(groups.map(|group| Record { kind, group, sources: sources.clone() }).collect())
+        PendingReports::Records(groups.map(|group| Record { kind, group, sources: sources.clone() }).collect())
     }
     /// Some time up to a longest one. It need not be secret, but another one than that of a neighbour with another `seed`.
     fn draw(&mut self, seed: u64, longest: Duration) -> Duration {

@@ -61,7 +61,7 @@ const fn feature(direction: Direction, arc: &'static str, node: &'static str) ->
 
 impl<F: Clamped> InterfaceFeature for MssClamp<F> {
     /// The largest size; 0 where there is no limit.
-    type Word = u16;
+    type Setting = u16;
     const NODES: &'static [FeatureNode] =
         &[feature(Direction::Rx, F::NAMES.unicast, F::IN), feature(Direction::Tx, F::NAMES.output, F::OUT)];
     fn enables(&self, node: &FeatureNode) -> bool {

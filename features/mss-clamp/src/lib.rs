@@ -15,7 +15,7 @@ pub use config::{Mss, MssClamp, Side};
 
 use quiver_control::Control;
 use quiver_engine::{DataplaneError, NodeSpec};
-use quiver_interface::{Direction, Words, feature};
+use quiver_interface::{Direction, FeatureSettings, feature};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
@@ -32,7 +32,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> {
-    let words = Words::new(control);
+    let words = FeatureSettings::new(control);
     let input = Clamp::<F, false>::new(words.of(Direction::Rx));
     let output = Clamp::<F, true>::new(words.of(Direction::Tx));
     let nodes =

@@ -8,7 +8,7 @@ use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, watch};
 use quiver_ip::fib::{Path, Source, Target};
 use quiver_ip::{Family, Ip6};
-use quiver_neighbor::{Guests, Heard, Protocol, answer, answer_for, learn, set_guests};
+use quiver_neighbor::{Guests, Protocol, ReceivedMessage, answer, answer_for, learn, set_guests};
 use quiver_wire::{Prefix, V6};
 
 /// Proxied host behind an interface, in a subnet of another one. It has a host route, and solicitations for it on its
@@ -115,7 +115,7 @@ fn join(control: &Control) {
 }
 
 /// Answers questions about hosts, and questions of hosts about us and each other.
-fn hear(control: &Control, heard: &Heard<V6>) -> bool {
+fn hear(control: &Control, heard: &ReceivedMessage<V6>) -> bool {
     let id = heard.interface;
     let Some(question) = V6::question_in(&heard.message) else { return false };
     let (table, is_ours, is_host, is_asked_for) = {

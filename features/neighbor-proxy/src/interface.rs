@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
-use quiver_neighbor::{Heard, Protocol, Question, answer, answer_for, is_ours, learn};
+use quiver_neighbor::{Protocol, Question, ReceivedMessage, answer, answer_for, is_ours, learn};
 use quiver_wire::{V4, V6};
 
 use crate::on_link::is_here;
@@ -90,7 +90,7 @@ fn apply<F: Proxied>(control: &Control, change: Change<'_, NeighborProxy<F>>) ->
 }
 
 /// Answers a request for another host's address. Its sender is going to send packets to us, so it is learned.
-fn hear<F: Proxied>(control: &Control, heard: &Heard<F>) -> bool {
+fn hear<F: Proxied>(control: &Control, heard: &ReceivedMessage<F>) -> bool {
     let id = heard.interface;
     let is_proxy = control.room::<Answering<F>>().0.contains(&id);
     let Some(question) = Some(&heard.message).filter(|_| is_proxy).and_then(F::question_in) else { return false };

@@ -10,9 +10,9 @@ use quiver_wire::{V4, V6};
 
 use crate::deadlines::Deadlines;
 use crate::messages;
-use crate::protocol::{Protocol, Saying};
+use crate::protocol::{Announcement, Protocol};
 use crate::rate::Rate;
-use crate::resolve::Wanted;
+use crate::resolve::NeighborKey;
 
 /// Announcements at most in a window, over all addresses: an interface may have thousands, and its link's hosts listen to
 /// each.
@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 /// Announcements that wait to be sent.
 pub(crate) struct Announcements<F: Protocol> {
     /// Each address of an interface, once for every one of [`Protocol::SAYINGS`].
-    waiting: Deadlines<(Wanted<F>, usize)>,
+    waiting: Deadlines<(NeighborKey<F>, usize)>,
     rate: Rate,
     more: Signal,
     /// Whether there are to be any.
@@ -78,7 +78,7 @@ pub(crate) fn register<F: Protocol>(control: &Control) {
 
 /// Announces on a link an address that was probed there and is ours now. Nothing else is announced: duplicate address
 /// detection decides when the address may be used, which [`Protocol::SAYINGS`] do not know.
-pub fn announce_asked<F: Protocol>(control: &Control, address: Wanted<F>) {
+pub fn announce_asked<F: Protocol>(control: &Control, address: NeighborKey<F>) {
     {
         let mut room = control.room_mut::<Announcements<F>>();
         if !room.wanted {
@@ -124,8 +124,8 @@ async fn announce<F: Protocol>(control: Control) {
             let is_own = may_be_said(&control.room::<Ip<F>>());
             match saying {
                 _ if !is_own || !hears::<F>(&control, id) => {}
-                Saying::Claim => drop(messages::claim::<F>(&control, (id, address))),
-                Saying::Probe => drop(messages::probe::<F>(&control, (id, address))),
+                Announcement::Claim => drop(messages::claim::<F>(&control, (id, address))),
+                Announcement::Probe => drop(messages::probe::<F>(&control, (id, address))),
             }
         };
         match wait {
@@ -136,7 +136,7 @@ async fn announce<F: Protocol>(control: Control) {
 }
 
 /// The next announcement that is due, or the time of the next look, if there is one.
-fn next<F: Protocol>(control: &Control, now: Time) -> Result<(Wanted<F>, Saying), Option<Time>> {
+fn next<F: Protocol>(control: &Control, now: Time) -> Result<(NeighborKey<F>, Announcement), Option<Time>> {
     let mut room = control.room_mut::<Announcements<F>>();
     let key = room.waiting.due(now).ok_or_else(|| room.waiting.first().map(|(at, _)| at))?;
     if !room.rate.allows(now) {

@@ -16,7 +16,7 @@ use quiver_wire::{UnicastMac, V4, V6};
 use self::events::{IpNeighbor, IpNeighborFlags, is_meant};
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
-use crate::resolve::{Outcome, Wanted};
+use crate::resolve::{NeighborKey, Outcome};
 use crate::settings::NeighborSettings;
 use crate::state::State;
 use crate::table::Neighbors;
@@ -59,7 +59,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 /// Neighbours that have a mark, while a client says which ones shall be there.
-struct Replacing<F: Protocol>(Option<HashSet<Wanted<F>>>);
+struct Replacing<F: Protocol>(Option<HashSet<NeighborKey<F>>>);
 
 /// Adds or deletes a neighbor entry. An entry without the static flag ages like a learned one.
 #[derive(Message, Clone, Debug)]
@@ -114,7 +114,7 @@ fn add_del<F: Protocol>(control: &Control, request: &IpNeighborAddDel) -> Result
 }
 
 /// Forgets a neighbour, configured or not.
-fn remove<F: Protocol>(control: &Control, interface: &InterfaceName, wanted: Wanted<F>) -> Result<(), Refusal> {
+fn remove<F: Protocol>(control: &Control, interface: &InterfaceName, wanted: NeighborKey<F>) -> Result<(), Refusal> {
     let key = (interface.clone(), wanted.1);
     if control.objects().get::<NeighborObject<F>>(&key).is_some() {
         return Ok(control.delete::<NeighborObject<F>>(&key)?);
@@ -150,7 +150,7 @@ fn dump<F: Protocol>(
     sw_if_index: InterfaceIndex,
 ) -> Box<dyn Iterator<Item = Option<IpNeighborDetails>>> {
     let control = control.clone();
-    Box::new(one_by_one(move |last: Option<&Wanted<F>>| {
+    Box::new(one_by_one(move |last: Option<&NeighborKey<F>>| {
         let neighbors = control.room::<Neighbors<F>>();
         let (wanted, neighbor) = neighbors.after(last.copied()).next()?;
         let age = control.now().since(neighbor.since).as_secs_f64();
@@ -169,11 +169,11 @@ struct IpNeighborFlush {
 }
 
 fn flush<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Result<(), Refusal> {
-    let all: Vec<Wanted<F>> = control.room::<Neighbors<F>>().iter().map(|(wanted, _)| *wanted).collect();
+    let all: Vec<NeighborKey<F>> = control.room::<Neighbors<F>>().iter().map(|(wanted, _)| *wanted).collect();
     remove_all::<F>(control, all.into_iter().filter(|(id, _)| is_meant(sw_if_index, *id)).collect())
 }
 
-fn remove_all<F: Protocol>(control: &Control, all: Vec<Wanted<F>>) -> Result<(), Refusal> {
+fn remove_all<F: Protocol>(control: &Control, all: Vec<NeighborKey<F>>) -> Result<(), Refusal> {
     for wanted in all {
         let interface = InterfaceName(control.room::<Interfaces>().name(wanted.0));
         if control.room::<Neighbors<F>>().get(wanted).is_some() {

@@ -13,7 +13,7 @@ use crate::interface::InterfaceNeighborSettings;
 use crate::manners::{Manners, Strangers, Unresolved};
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
-use crate::resolve::{Outcome, Wanted};
+use crate::resolve::{NeighborKey, Outcome};
 use crate::settings::NeighborSettings;
 use crate::state::State;
 use crate::table::Neighbors;
@@ -211,8 +211,8 @@ fn show_some<F: Protocol>(
     control: &Control,
     rows: &mut Rows,
     only: Option<InterfaceId>,
-    after: Option<Wanted<F>>,
-) -> Option<Wanted<F>> {
+    after: Option<NeighborKey<F>>,
+) -> Option<NeighborKey<F>> {
     let (neighbors, interfaces) = (control.room::<Neighbors<F>>(), control.room::<Interfaces>());
     for (&(interface, address), neighbor) in neighbors.after(after) {
         let (flags, state) = match neighbor.state {
@@ -244,7 +244,7 @@ fn clear<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, Com
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let learned =
         neighbors.iter().filter(|((id, _), n)| n.state != State::Static && only.is_none_or(|only| only == *id));
-    let learned: Vec<Wanted<F>> = learned.map(|(wanted, _)| *wanted).collect();
+    let learned: Vec<NeighborKey<F>> = learned.map(|(wanted, _)| *wanted).collect();
     neighbors.forget_all(control, &learned, Outcome::Silent);
     Ok(Reply::done())
 }

@@ -13,7 +13,7 @@ use quiver_wire::MacAddress;
 
 use crate::counted::Counted;
 use crate::protocol::Protocol;
-use crate::resolve::Wanted;
+use crate::resolve::NeighborKey;
 
 /// The arc of messages that control has been told of.
 pub const HEARD: u16 = 0;
@@ -24,7 +24,7 @@ pub const BUSY: u16 = 2;
 
 /// A message that a node passes to control.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<F: Protocol> {
+pub struct ReceivedMessage<F: Protocol> {
     /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
@@ -36,7 +36,7 @@ pub struct Heard<F: Protocol> {
 }
 
 /// Hosts, with the links on which they are.
-pub type Guests<F> = BTreeSet<Wanted<F>>;
+pub type Guests<F> = BTreeSet<NeighborKey<F>>;
 
 /// The node.
 pub struct NeighborInput<F: Protocol> {
@@ -47,7 +47,7 @@ pub struct NeighborInput<F: Protocol> {
     /// Tells interfaces of one number apart.
     pub generations: Generations,
     /// Queue to control.
-    pub heard: Outbox<Heard<F>>,
+    pub heard: Outbox<ReceivedMessage<F>>,
     /// Counts of this worker.
     pub counted: Counted,
 }
@@ -63,7 +63,7 @@ impl<F: Protocol> Node for NeighborInput<F> {
                     self.counted.add(interface, F::sort(&message));
                     let generation = self.generations.of(interface.0);
                     let station = station(cx, frame, i);
-                    match self.heard.send(Heard { interface, generation, station, message }) {
+                    match self.heard.send(ReceivedMessage { interface, generation, station, message }) {
                         true => HEARD,
                         false => BUSY,
                     }

@@ -12,11 +12,11 @@ use quiver_ip::Ip;
 use quiver_wire::{InterfaceAddress, MacAddress};
 
 use crate::announce::Announcements;
-use crate::input::{Guests, Heard};
+use crate::input::{Guests, ReceivedMessage};
 use crate::manners::{Strangers, Unresolved};
 use crate::messages::{ask_needed, claim};
 use crate::protocol::Protocol;
-use crate::resolve::{Outcome, Resolve, Want, Wanted};
+use crate::resolve::{NeighborKey, Outcome, Resolve, Want};
 use crate::state::State;
 use crate::table::{INTERVAL, Neighbor, Neighbors};
 
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 100;
 /// Interval in which a claim of our address by another host is answered and reported: DEFEND_INTERVAL of RFC 5227, 1.1.
 const DEFEND: Duration = Duration::from_secs(10);
 
-pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<Heard<F>>, wanted: Inbox<Want<F>>) {
+pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<ReceivedMessage<F>>, wanted: Inbox<Want<F>>) {
     control.spawn("neighbours", listen(control.clone(), heard, wanted));
     control.spawn("neighbour ageing", age::<F>(control.clone()));
     watch(control, |control, event| match event {
@@ -84,13 +84,13 @@ fn flush<F: Protocol>(
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let all = (id, F::from_bits(0))..=(id, F::from_bits(F::mask(F::ADDRESS_BITS)));
     let of_it = neighbors.all.range(all).filter(|(wanted, n)| unwanted(wanted.1, n));
-    let gone: Vec<Wanted<F>> = of_it.map(|(wanted, _)| *wanted).collect();
+    let gone: Vec<NeighborKey<F>> = of_it.map(|(wanted, _)| *wanted).collect();
     neighbors.forget_all(control, &gone, outcome);
 }
 
 /// Has `answer` see each message that was found worth telling, before this room does. If it says that it has answered, this
 /// room does not.
-pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, &Heard<F>) -> bool + 'static) {
+pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, &ReceivedMessage<F>) -> bool + 'static) {
     control.room_mut::<Neighbors<F>>().answerers.push(Rc::new(answer));
 }
 
@@ -103,7 +103,7 @@ pub fn set_guests<F: Protocol>(control: &Control, guests: Guests<F>) {
         .difference(&guests)
         .copied()
         .filter(|gone| neighbors.get(*gone).is_some_and(is_learned) && !is_on_subnet::<F>(control, *gone));
-    let gone: Vec<Wanted<F>> = gone.collect();
+    let gone: Vec<NeighborKey<F>> = gone.collect();
     neighbors.guests.publish(guests);
     neighbors.forget_all(control, &gone, Outcome::Silent);
 }
@@ -114,7 +114,7 @@ pub fn look<F: Protocol>(control: &Control, look: impl Fn(InterfaceId, &F::Messa
 }
 
 /// Receives the workers' messages.
-async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: Inbox<Want<F>>) {
+async fn listen<F: Protocol>(control: Control, heard: Inbox<ReceivedMessage<F>>, wanted: Inbox<Want<F>>) {
     // What was said of an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     loop {
@@ -141,7 +141,7 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
 }
 
 /// Passes a message to all rooms that want it, and handles it.
-fn hear<F: Protocol>(control: &Control, heard: &Heard<F>) {
+fn hear<F: Protocol>(control: &Control, heard: &ReceivedMessage<F>) {
     let (lookers, answerers) = {
         let neighbors = control.room::<Neighbors<F>>();
         (neighbors.lookers.clone(), neighbors.answerers.clone())
@@ -154,7 +154,7 @@ fn hear<F: Protocol>(control: &Control, heard: &Heard<F>) {
 
 /// Whether a request for one of our addresses is answered. `is_its_own` tells that the sender named its own MAC
 /// address.
-pub(crate) fn is_answered<F: Protocol>(control: &Control, from: Wanted<F>, is_its_own: bool) -> bool {
+pub(crate) fn is_answered<F: Protocol>(control: &Control, from: NeighborKey<F>, is_its_own: bool) -> bool {
     if control.room::<Neighbors<F>>().manners.strangers == Strangers::Answer {
         return true;
     }
@@ -164,7 +164,7 @@ pub(crate) fn is_answered<F: Protocol>(control: &Control, from: Wanted<F>, is_it
 }
 
 /// Whether an address is one that we answer for on a link: the interface's own, or that of a route that says so.
-pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+pub fn is_ours<F: Protocol>(control: &Control, (id, address): NeighborKey<F>) -> bool {
     let ip = control.room::<Ip<F>>();
     ip.current().is_own(id, address) || (is_on_link::<F>(control, (id, address)) && ip.is_local_route(id, address))
 }
@@ -172,7 +172,7 @@ pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool
 /// Learns a neighbor. A known one is updated by any message (RFC 826). A new one is added only if it asks for an
 /// address of ours (`speaks`) and is of the link's subnet: the sender of another subnet gets its answer, but no entry.
 /// No entry is added beyond the limits, resolved or not.
-pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
+pub fn learn<F: Protocol>(control: &Control, wanted: NeighborKey<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let has_place = match neighbors.get(wanted) {
@@ -188,12 +188,12 @@ pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress,
 }
 
 /// Whether an address belongs on the link of an interface of ours.
-fn is_on_link<F: Protocol>(control: &Control, wanted: Wanted<F>) -> bool {
+fn is_on_link<F: Protocol>(control: &Control, wanted: NeighborKey<F>) -> bool {
     is_on_subnet::<F>(control, wanted) || control.room::<Neighbors<F>>().guests.current().contains(&wanted)
 }
 
 /// Whether it does so by its prefix.
-fn is_on_subnet<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+fn is_on_subnet<F: Protocol>(control: &Control, (id, address): NeighborKey<F>) -> bool {
     let ip = control.room::<Ip<F>>();
     let of_link = F::is_link_local(address) && ip.speaks(id);
     of_link || ip.current().addresses(id).iter().any(|own| own.prefix().contains(address))
@@ -202,7 +202,7 @@ fn is_on_subnet<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> boo
 /// Defends one of our addresses that another host uses. A router keeps its address and announces it (RFC 5227, 2.4
 /// (c)). The rate is limited: two hosts that defend the same address would go on for ever, and a flood must not fill
 /// the log.
-pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wanted<F>, mac: MacAddress) {
+pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): NeighborKey<F>, mac: MacAddress) {
     let link = control.room::<Ip<F>>().fib.adjacencies.link(interface).cloned();
     // What we said ourselves may come back.
     if link.is_some_and(|link| MacAddress(link.mac) == mac) {
@@ -222,7 +222,7 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
 }
 
 /// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
-pub fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
+pub fn seek<F: Protocol>(control: &Control, wanted: NeighborKey<F>) {
     if control.room::<Neighbors<F>>().may_seek(wanted.0) && is_on_link::<F>(control, wanted) {
         want::<F>(control, wanted);
     }
@@ -247,7 +247,7 @@ fn seek_peers<F: Protocol>(control: &Control, id: InterfaceId, wanted: impl Fn(&
 }
 
 /// A worker has packets for a neighbour.
-fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
+fn want<F: Protocol>(control: &Control, wanted: NeighborKey<F>) {
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     match neighbors.get(wanted).map(|neighbor| neighbor.mac) {
         // It became known while the message was under way to us.

@@ -32,7 +32,7 @@ mod state;
 pub mod table;
 
 pub use announce::{announce_asked, set_announcing};
-pub use input::{Guests, Heard};
+pub use input::{Guests, ReceivedMessage};
 pub use interface::{InterfaceNeighborSettings, hear_timers};
 pub use keeper::{answer, is_ours, learn, look, seek, set_guests};
 pub use manners::{NeighborDefaults, Strangers, Timers, Unresolved};

@@ -10,9 +10,9 @@ use quiver_wire::MacAddress;
 use zerocopy::IntoBytes;
 
 use crate::counted::NeighborCounters;
-use crate::input::{Heard, SEND};
+use crate::input::{ReceivedMessage, SEND};
 use crate::protocol::{Message, Protocol, Question};
-use crate::resolve::Wanted;
+use crate::resolve::NeighborKey;
 use crate::table::Neighbors;
 
 /// Sends a message by an interface. False if that is not up.
@@ -36,13 +36,13 @@ pub(crate) fn send<F: Protocol>(
 
 /// Asks on a link for a neighbor, from an address of ours that belongs to the link. False if there is none, or the
 /// interface is not up.
-pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+pub fn ask<F: Protocol>(control: &Control, (id, address): NeighborKey<F>) -> bool {
     let source = control.room::<Ip<F>>().current().source_for(id, address);
     ask_by::<F>(control, (id, address), None, source)
 }
 
 /// Asks for a neighbor that is needed: by broadcast or multicast, or by unicast if its MAC address is known.
-pub(crate) fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) {
+pub(crate) fn ask_needed<F: Protocol>(control: &Control, (id, address): NeighborKey<F>, mac: Option<MacAddress>) {
     let source = {
         let ip = control.room::<Ip<F>>();
         // Where the link has addresses of its own, the answer comes back whatever else is configured.
@@ -54,7 +54,7 @@ pub(crate) fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F
 
 fn ask_by<F: Protocol>(
     control: &Control,
-    (id, address): Wanted<F>,
+    (id, address): NeighborKey<F>,
     mac: Option<MacAddress>,
     source: Option<F::Address>,
 ) -> bool {
@@ -65,19 +65,19 @@ fn ask_by<F: Protocol>(
 }
 
 /// Announces an address of ours on a link (RFC 5227, 2.3; RFC 4861, 7.2.6). False if the interface is not up.
-pub fn claim<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+pub fn claim<F: Protocol>(control: &Control, (id, address): NeighborKey<F>) -> bool {
     send::<F>(control, id, F::ALL, |own| F::claim(own, address))
 }
 
 /// Probes on a link whether a new address is in use (RFC 5227, 2.1.1; RFC 4862, 5.4.2). False if the interface is not
 /// up.
-pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+pub fn probe<F: Protocol>(control: &Control, (id, address): NeighborKey<F>) -> bool {
     send::<F>(control, id, F::group_of(address), |own| F::probe(own, address))
 }
 
 /// Answers a request by proxy: the address is reached through us. The reply goes to the request's sender. False if that
 /// is unknown, or the interface is not up.
-pub fn answer_for<F: Protocol>(control: &Control, heard: &Heard<F>, question: &Question<F>) -> bool {
+pub fn answer_for<F: Protocol>(control: &Control, heard: &ReceivedMessage<F>, question: &Question<F>) -> bool {
     let Some(to) = heard.station.or(question.mac) else { return false };
     send::<F>(control, heard.interface, to, |own| F::answer_for(own, &heard.message))
 }

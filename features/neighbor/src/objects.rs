@@ -5,7 +5,7 @@ use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
 
 use crate::protocol::Protocol;
-use crate::resolve::{Outcome, Wanted};
+use crate::resolve::{NeighborKey, Outcome};
 use crate::state::State;
 use crate::table::Neighbors;
 
@@ -36,7 +36,7 @@ pub(crate) fn check<F: Protocol>(neighbor: &NeighborObject<F>) -> Result<(), Obj
 }
 
 pub(crate) fn apply<F: Protocol>(control: &Control, change: Change<'_, NeighborObject<F>>) -> Result<(), ObjectError> {
-    let wanted = |neighbor: &NeighborObject<F>| -> Result<Wanted<F>, ObjectError> {
+    let wanted = |neighbor: &NeighborObject<F>| -> Result<NeighborKey<F>, ObjectError> {
         Ok((control.room::<Interfaces>().id_of(&neighbor.interface.0)?, neighbor.address))
     };
     match change {

@@ -50,13 +50,13 @@ const TELL_AGAIN: u64 = 1_000_000_000;
 const ASK_AGAIN: u64 = 1_000_000;
 
 /// A neighbour, as packets wait for it.
-pub type Wanted<F> = (InterfaceId, <F as IpFamily>::Address);
+pub type NeighborKey<F> = (InterfaceId, <F as IpFamily>::Address);
 
 /// Message from a worker to control: packets wait for a neighbor.
 #[derive(Clone, Copy, Debug)]
 pub struct Want<F: Family> {
     /// The neighbour.
-    pub wanted: Wanted<F>,
+    pub wanted: NeighborKey<F>,
     /// The interface's, when the packet came here.
     pub generation: u32,
 }
@@ -114,12 +114,12 @@ pub struct Resolve<F: Family> {
     wants: Outbox<Want<F>>,
     generations: Generations,
     /// The neighbours that control was told of where none waits, and since when they are noted.
-    told: HashSet<Wanted<F>>,
+    told: HashSet<NeighborKey<F>>,
     told_since: u64,
-    queues: HashMap<Wanted<F>, Queue>,
+    queues: HashMap<NeighborKey<F>, Queue>,
     waiting: Waiting,
     /// Neighbors without room, and since when: control is not told of them again for a while.
-    refused: HashSet<Wanted<F>>,
+    refused: HashSet<NeighborKey<F>>,
     refused_since: Option<u64>,
     /// Packets to be sent on or dropped.
     released: Vec<(Outcome, Packet)>,
@@ -150,7 +150,7 @@ impl<F: Family> Resolve<F> {
         }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
-    pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted<F>, outcome: Outcome) {
+    pub fn release(worker: &mut Worker, node: NodeId, wanted: NeighborKey<F>, outcome: Outcome) {
         let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
         if outcome == Outcome::NoRoom && this.refused.len() < this.waiting.most {
@@ -165,7 +165,7 @@ impl<F: Family> Resolve<F> {
     pub fn forget(worker: &mut Worker, node: NodeId, gone: InterfaceId) {
         let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         // In an order that does not depend on the table's secret: the same packets give the same events.
-        let mut neighbors: Vec<Wanted<F>> = this.queues.keys().copied().collect();
+        let mut neighbors: Vec<NeighborKey<F>> = this.queues.keys().copied().collect();
         neighbors.sort_unstable();
         for wanted in neighbors {
             let Some(queue) = this.queues.get_mut(&wanted) else { continue };
@@ -181,7 +181,7 @@ impl<F: Family> Resolve<F> {
     pub fn waiting(&self) -> usize {
         self.waiting.all
     }
-    fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted<F>) -> Option<Next> {
+    fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: NeighborKey<F>) -> Option<Next> {
         if self.refused.contains(&wanted) {
             return Some(Next::NoRoom);
         }
@@ -217,7 +217,7 @@ impl<F: Family> Resolve<F> {
 
 impl<F: Family> Resolve<F> {
     /// Tells control of a neighbour for which none waits, unless that was done just now.
-    fn tell(&mut self, cx: &Context, wanted: Wanted<F>) -> Next {
+    fn tell(&mut self, cx: &Context, wanted: NeighborKey<F>) -> Next {
         if cx.now.saturating_sub(self.told_since) >= ASK_AGAIN {
             self.told.clear();
             self.told_since = cx.now;

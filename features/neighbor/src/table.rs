@@ -15,11 +15,11 @@ use quiver_wire::{MacAddress, Prefix};
 
 use crate::api::events::Listeners;
 use crate::deadlines::Deadlines;
-use crate::input::{Guests, Heard};
+use crate::input::{Guests, ReceivedMessage};
 use crate::manners::{Manners, NeighborDefaults, OwnManners, Unresolved};
 use crate::protocol::Protocol;
 use crate::rate::Rate;
-use crate::resolve::{Outcome, Resolve, Wanted};
+use crate::resolve::{NeighborKey, Outcome, Resolve};
 use crate::state::{NEVER, State};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most. How often links are looked after.
@@ -72,11 +72,11 @@ impl<F: Family> Default for Link<F> {
 pub(crate) type Looker<F> = Rc<dyn Fn(InterfaceId, &<F as Protocol>::Message)>;
 
 /// Answers a message that an interface received, or says that it does not.
-pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, &Heard<F>) -> bool>;
+pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, &ReceivedMessage<F>) -> bool>;
 
 /// All neighbours of a family.
 pub struct Neighbors<F: Protocol> {
-    pub(crate) all: BTreeMap<Wanted<F>, Neighbor>,
+    pub(crate) all: BTreeMap<NeighborKey<F>, Neighbor>,
     pub(crate) resolve: NodeHandle<Resolve<F>>,
     pub(crate) input: NodeId,
     pub(crate) links: BTreeMap<InterfaceId, Link<F>>,
@@ -99,7 +99,7 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) unresolved: Publisher<Unresolved>,
     /// Known neighbours that have no route of their own, though they may have one: another interface is on their subnet, or
     /// the table was full.
-    unrouted: BTreeSet<Wanted<F>>,
+    unrouted: BTreeSet<NeighborKey<F>>,
 }
 
 impl<F: Protocol> Neighbors<F> {
@@ -128,7 +128,7 @@ impl<F: Protocol> Neighbors<F> {
         }
     }
     /// A neighbour.
-    pub fn get(&self, wanted: Wanted<F>) -> Option<&Neighbor> {
+    pub fn get(&self, wanted: NeighborKey<F>) -> Option<&Neighbor> {
         self.all.get(&wanted)
     }
     /// The effective settings of an interface.
@@ -159,7 +159,7 @@ impl<F: Protocol> Neighbors<F> {
         self.may_learn(id) && self.all.len() - self.known < UNANSWERED_MAX
     }
     /// The neighbor with the earliest deadline: behind the interface if its own limit is reached, else behind any.
-    fn first_to_go(&self, id: InterfaceId) -> Option<Wanted<F>> {
+    fn first_to_go(&self, id: InterfaceId) -> Option<NeighborKey<F>> {
         let first =
             |(id, link): (&InterfaceId, &Link<F>)| link.deadlines.first().map(|(at, address)| (at, (*id, address)));
         let own = self.links.get(&id).and_then(|link| link.own.limit);
@@ -180,22 +180,22 @@ impl<F: Protocol> Neighbors<F> {
         self.has_room(id)
     }
     /// All of them, by interface and address.
-    pub fn iter(&self) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&NeighborKey<F>, &Neighbor)> {
         self.all.iter()
     }
     /// Those behind one in the order of interfaces and addresses, whether or not that is there; all of them without one.
-    pub fn after(&self, last: Option<Wanted<F>>) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
+    pub fn after(&self, last: Option<NeighborKey<F>>) -> impl Iterator<Item = (&NeighborKey<F>, &Neighbor)> {
         self.all.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
     }
     /// A neighbour on a link about which something is to be done by now.
-    pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted<F>, State, Option<MacAddress>)> {
+    pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(NeighborKey<F>, State, Option<MacAddress>)> {
         let of_link = self.links.get(&link)?;
         let first = [&of_link.unanswered, &of_link.deadlines].into_iter().filter_map(Deadlines::first).min();
         let wanted = (link, first.filter(|(at, _)| *at <= now)?.1);
         self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
     }
     /// Cancels the deadline of a neighbor.
-    pub(crate) fn let_be(&mut self, (link, address): Wanted<F>) {
+    pub(crate) fn let_be(&mut self, (link, address): NeighborKey<F>) {
         if let Some(link) = self.links.get_mut(&link) {
             link.deadlines.cancel(address);
             link.unanswered.cancel(address);
@@ -206,7 +206,7 @@ impl<F: Protocol> Neighbors<F> {
         self.links.entry(link).or_default().asking.allows(now)
     }
     /// The neighbour is in a state from now on.
-    pub(crate) fn turn(&mut self, wanted: Wanted<F>, state: State, now: Time) -> Option<&mut Neighbor> {
+    pub(crate) fn turn(&mut self, wanted: NeighborKey<F>, state: State, now: Time) -> Option<&mut Neighbor> {
         let manners = self.manners_at(wanted.0);
         let neighbor = self.all.get_mut(&wanted)?;
         let Link { deadlines, unanswered, .. } = self.links.entry(wanted.0).or_default();
@@ -223,7 +223,7 @@ impl<F: Protocol> Neighbors<F> {
         Some(neighbor)
     }
     /// The same for a neighbour that may not be there yet.
-    pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted<F>, state: State) -> Option<&mut Neighbor> {
+    pub(crate) fn enter(&mut self, control: &Control, wanted: NeighborKey<F>, state: State) -> Option<&mut Neighbor> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
             let hop = control.room_mut::<Ip<F>>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
@@ -232,7 +232,7 @@ impl<F: Protocol> Neighbors<F> {
         self.turn(wanted, state, since)
     }
     /// Notes a neighbour's address and lets packets through that wait for it. True if the address is news.
-    pub(crate) fn learn(&mut self, control: &Control, wanted: Wanted<F>, mac: MacAddress, state: State) -> bool {
+    pub(crate) fn learn(&mut self, control: &Control, wanted: NeighborKey<F>, mac: MacAddress, state: State) -> bool {
         let Some(neighbor) = self.enter(control, wanted, state) else { return false };
         let (news, is_new) = (neighbor.mac != Some(mac), neighbor.mac.is_none());
         if news {
@@ -253,13 +253,13 @@ impl<F: Protocol> Neighbors<F> {
         news
     }
     /// Lets packets through that wait for a neighbour that is known.
-    pub(crate) fn let_through(&self, control: &Control, wanted: Wanted<F>) {
+    pub(crate) fn let_through(&self, control: &Control, wanted: NeighborKey<F>) {
         let Some(neighbor) = self.all.get(&wanted) else { return };
         let id = control.room::<Ip<F>>().fib.adjacencies.id(neighbor.hop);
         self.release(control, wanted, Outcome::Known(id));
     }
     /// Packets that wait for a neighbour learn that there is no room for it.
-    pub(crate) fn refuse(&self, control: &Control, wanted: Wanted<F>) {
+    pub(crate) fn refuse(&self, control: &Control, wanted: NeighborKey<F>) {
         self.release(control, wanted, Outcome::NoRoom);
     }
     /// Makes many changes one publication.
@@ -270,11 +270,11 @@ impl<F: Protocol> Neighbors<F> {
         done
     }
     /// Forgets neighbours; packets that wait for them learn why.
-    pub(crate) fn forget_all(&mut self, control: &Control, wanted: &[Wanted<F>], outcome: Outcome) {
+    pub(crate) fn forget_all(&mut self, control: &Control, wanted: &[NeighborKey<F>], outcome: Outcome) {
         self.together(control, |all| wanted.iter().for_each(|wanted| all.forget(control, *wanted, outcome)));
     }
     /// Forgets a neighbour; packets that wait for it learn why.
-    pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
+    pub(crate) fn forget(&mut self, control: &Control, wanted: NeighborKey<F>, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
         self.let_be(wanted);
         if neighbor.mac.is_some() {
@@ -305,7 +305,7 @@ impl<F: Protocol> Neighbors<F> {
         }
     }
     /// Whether a neighbour may have a route of its own.
-    pub(crate) fn set_routable(&mut self, control: &Control, wanted: Wanted<F>, routable: bool) {
+    pub(crate) fn set_routable(&mut self, control: &Control, wanted: NeighborKey<F>, routable: bool) {
         if let Some(neighbor) = self.all.get_mut(&wanted) {
             neighbor.routable = routable;
             self.route(control, wanted);
@@ -313,7 +313,7 @@ impl<F: Protocol> Neighbors<F> {
     }
     /// Adds or removes the neighbor's host route. Every resolved, routable neighbor has one, unless its address is
     /// link-local or on another interface's subnet.
-    pub(crate) fn route(&mut self, control: &Control, wanted: Wanted<F>) {
+    pub(crate) fn route(&mut self, control: &Control, wanted: NeighborKey<F>) {
         let Some(neighbor) = self.all.get_mut(&wanted) else { return };
         let mut ip = control.room_mut::<Ip<F>>();
         // What means something on one link only has no route in a table for many.
@@ -344,7 +344,7 @@ impl<F: Protocol> Neighbors<F> {
         }
     }
     /// A neighbour's route has gone: others of its address may have one now.
-    fn route_others(&mut self, control: &Control, gone: Wanted<F>) {
+    fn route_others(&mut self, control: &Control, gone: NeighborKey<F>) {
         let others: Vec<_> = self.unrouted.iter().copied().filter(|(_, address)| *address == gone.1).collect();
         others.into_iter().for_each(|other| self.route(control, other));
     }
@@ -352,7 +352,7 @@ impl<F: Protocol> Neighbors<F> {
     /// without one may have one now.
     pub(crate) fn reroute(&mut self, control: &Control, changed: &[Prefix<F>]) {
         let links: Vec<InterfaceId> = self.links.keys().copied().collect();
-        let mut concerned: BTreeSet<Wanted<F>> = self.unrouted.clone();
+        let mut concerned: BTreeSet<NeighborKey<F>> = self.unrouted.clone();
         for prefix in changed {
             for link in &links {
                 let all = (*link, prefix.address())..=(*link, prefix.last_address());
@@ -394,7 +394,7 @@ impl<F: Protocol> Neighbors<F> {
             link.deadlines.set(*address, (neighbor.since + age.unwrap_or(NEVER)).max(now));
         }
     }
-    fn release(&self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
+    fn release(&self, control: &Control, wanted: NeighborKey<F>, outcome: Outcome) {
         let node = self.resolve.id;
         let release = |_| move |worker: &mut Worker| Resolve::<F>::release(worker, node, wanted, outcome);
         control.room::<Dataplane>().post_all(release);
@@ -402,12 +402,12 @@ impl<F: Protocol> Neighbors<F> {
 }
 
 /// All that may be behind an interface.
-fn whole_link<F: Family>(id: InterfaceId) -> std::ops::RangeInclusive<Wanted<F>> {
+fn whole_link<F: Family>(id: InterfaceId) -> std::ops::RangeInclusive<NeighborKey<F>> {
     (id, F::from_bits(0))..=(id, F::from_bits(F::mask(F::ADDRESS_BITS)))
 }
 
 /// A known neighbour has a route of its own, so that packets for it do not meet the link's, and routes by it resolve.
-fn route<F: Family>(ip: &mut Ip<F>, table: TableId, (interface, address): Wanted<F>) -> bool {
+fn route<F: Family>(ip: &mut Ip<F>, table: TableId, (interface, address): NeighborKey<F>) -> bool {
     let path = vec![Path::to(Target::NextHop(interface, address))];
     let done = ip.fib.insert(table, Prefix::host(address), Source::Neighbor, path);
     if let Err(error) = &done {

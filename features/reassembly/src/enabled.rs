@@ -28,7 +28,7 @@ pub(crate) const TOO_MANY: (&str, &str) = ("too-many-fragments", "reass_fragment
 
 impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
     /// The limits hold of all interfaces.
-    type Word = ();
+    type Setting = ();
     const NODES: &'static [FeatureNode] = &[
         FeatureNode::new(Direction::Rx, FeatureSpec::new(F::NAMES.unicast, F::FULL, Phase::Reassembly))
             .also_called(FULL_KNOWN),

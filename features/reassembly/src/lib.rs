@@ -30,7 +30,7 @@ use std::sync::Arc;
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{ArcSpec, Counter, Dataplane, DataplaneError, NodeSpec, Row, Settings};
-use quiver_interface::{Undecided, Words, decides, feature, undecided};
+use quiver_interface::{FeatureSettings, Undecided, decides, feature, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_ip::upper;
@@ -57,7 +57,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 fn register_family<F: Reassembled>(control: &Control) -> Result<(), DataplaneError> {
     let room = Reassemblies::<F>::new(control.room::<Dataplane>().domain());
     control.insert_room(room);
-    feature::add_objects::<config::Reassembly<F>>(control, Words::new(control));
+    feature::add_objects::<config::Reassembly<F>>(control, FeatureSettings::new(control));
     control.objects().add(Kind::new(config::apply_settings::<F>).check(config::check_settings::<F>));
     register_place::<Local<F>>(control)?;
     register_place::<Received<F>>(control)?;

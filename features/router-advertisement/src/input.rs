@@ -15,7 +15,7 @@ use zerocopy::FromBytes;
 arcs! {
     /// Where packets go from here.
     pub enum Next {
-        Heard => done "heard",
+        ReceivedMessage => done "heard",
         /// Messages that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
@@ -76,7 +76,7 @@ pub enum Message {
 
 /// A message that a node passes to control.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct ReceivedMessage {
     /// The interface.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
@@ -96,7 +96,7 @@ pub struct RouterInput {
     /// Tells interfaces of one number apart.
     pub generations: Generations,
     /// Queue to control.
-    pub heard: Outbox<Heard>,
+    pub heard: Outbox<ReceivedMessage>,
 }
 
 impl Node for RouterInput {
@@ -131,8 +131,8 @@ impl RouterInput {
             }
         };
         let generation = self.generations.of(interface.0);
-        let heard = Heard { interface, generation, message };
-        if self.heard.send(heard) { Ok(Next::Heard) } else { Err(Next::Busy) }
+        let heard = ReceivedMessage { interface, generation, message };
+        if self.heard.send(heard) { Ok(Next::ReceivedMessage) } else { Err(Next::Busy) }
     }
 
     /// The MAC address in a solicitation that is worth telling (RFC 4861, 6.1.1).

@@ -13,20 +13,20 @@ use quiver_wire::nd::{ALL_NODES, group_mac};
 
 use crate::advertiser::{APART, Advertisers};
 use crate::config::RouterAdvertisements;
-use crate::input::{Heard, Message, Solicitation};
+use crate::input::{Message, ReceivedMessage, Solicitation};
 use crate::link::{seed, speaker, transmit};
 use crate::{discovery, message};
 
 /// Longest delay of a multicast answer, so that one answers several solicitations: MAX_RA_DELAY_TIME of RFC 4861, 10.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
-pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
+pub(crate) fn register(control: &Control, heard: Inbox<ReceivedMessage>) {
     control.spawn("router advertisements", advertise(control.clone()));
     control.spawn("routers' own addresses", follow_usability(control.clone()));
     // What was heard on an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     let hear = move |control: &Control| {
-        for Heard { interface, generation, message } in heard.waiting() {
+        for ReceivedMessage { interface, generation, message } in heard.waiting() {
             match message {
                 _ if generations.of(interface.0) != generation => {}
                 Message::Solicitation(asked) => answer(control, interface, asked),

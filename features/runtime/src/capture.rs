@@ -11,7 +11,7 @@ use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, CaptureId, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::graph::Reason;
-use quiver_interface::{InterfaceId, Left, restored};
+use quiver_interface::{InterfaceId, Remainder, restored};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -271,8 +271,8 @@ async fn write(control: Control, id: CaptureId) {
 
 /// A dropped packet as it was received, also where a part of an interface had it without its tags.
 fn received(control: &Control, copy: Captured) -> Captured {
-    let of_part =
-        (copy.point == Point::Drop).then(|| restored(control, InterfaceId(copy.interface), &copy.bytes, Left::Buffer));
+    let of_part = (copy.point == Point::Drop)
+        .then(|| restored(control, InterfaceId(copy.interface), &copy.bytes, Remainder::Buffer));
     match of_part.flatten() {
         Some((_, bytes)) => {
             let length = copy.length - copy.bytes.len() as u32 + bytes.len() as u32;

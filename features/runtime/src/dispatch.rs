@@ -15,7 +15,7 @@
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_engine::buffer::Flags;
-use quiver_engine::capture::{Captured, Seen};
+use quiver_engine::capture::{Arrival, Captured};
 
 const VERSION: [u8; 2] = [1, 0];
 /// The node, and what is said of the buffer.
@@ -31,7 +31,7 @@ const FLAGS: [(Flags, &str); 6] = [
 ];
 
 /// The head.
-pub(crate) fn head(control: &Control, copy: &Captured, seen: Seen) -> Vec<u8> {
+pub(crate) fn head(control: &Control, copy: &Captured, seen: Arrival) -> Vec<u8> {
     let dataplane = control.room::<Dataplane>();
     let node = dataplane.graph().name(seen.node);
     let named = |interface| crate::interface_name(control, interface);

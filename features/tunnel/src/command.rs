@@ -19,7 +19,7 @@ use crate::tunnels::After;
 
 /// The words of a kind's commands that are its own, as VPP's users know them.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct Keywords {
     /// In front of the address that datagrams come from, and go to.
     pub ends: [&'static str; 2],
     /// Further words, in front of the ports by which datagrams come, and to which they go.
@@ -33,9 +33,9 @@ pub(crate) fn register(control: &Control) {
 }
 
 /// Adds the commands of a kind.
-pub fn register_commands<T: Configured>(control: &Control, words: Words) {
+pub fn register_commands<T: Configured>(control: &Control, words: Keywords) {
     let word = T::Kind::WORD;
-    let Words { ends: [from, to], ports: [port, destination_port], layer3 } = words;
+    let Keywords { ends: [from, to], ports: [port, destination_port], layer3 } = words;
     let grammar = format!(
         "create {word} tunnel {{{from} <source:ip> | {to} <destination:ip> | \
          group <group:ip> <group-interface:interface> | vni <vni:u32> | (instance <instance:u32> | if-name <if-name:text>) | \
@@ -69,7 +69,7 @@ fn register_bypass<K: Kind, F: Family>(control: &Control) {
     control.commands().add(set.argument("del", "disable it"));
 }
 
-async fn make<T: Configured>(control: Control, given: Matches, words: Words) -> Result<Reply, CommandError> {
+async fn make<T: Configured>(control: Control, given: Matches, words: Keywords) -> Result<Reply, CommandError> {
     let missing = |what: String| CommandError::new(format!("{what} is missing"));
     let [from, to] = words.ends;
     let source: IpAddr = given.find("source")?.ok_or_else(|| missing(from.into()))?;

@@ -46,16 +46,16 @@ fn number(remote: u32, local: u32, lower: u64) -> u128 {
 
 /// A tunnel as a datagram finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found(u32);
+pub struct TunnelMatch(u32);
 
-impl Found {
+impl TunnelMatch {
     /// The bit that says that it is up.
     pub(crate) const UP: u32 = 1 << 24;
     /// The first bit of the arc.
     pub(crate) const ARC: u32 = 25;
     /// An interface, whether it is up, and the arc by which its packets go on.
-    pub fn new(interface: u32, up: bool, arc: u16) -> Found {
-        Found(interface & (Self::UP - 1) | u32::from(up) << 24 | u32::from(arc) << Self::ARC)
+    pub fn new(interface: u32, up: bool, arc: u16) -> TunnelMatch {
+        TunnelMatch(interface & (Self::UP - 1) | u32::from(up) << 24 | u32::from(arc) << Self::ARC)
     }
     /// All of it.
     #[inline(always)]
@@ -104,14 +104,14 @@ pub struct View<'g> {
 impl View<'_> {
     /// The tunnel of a key.
     #[inline(always)]
-    pub fn get<F: Underlay>(&self, key: &Key<F::Address>) -> Option<Found> {
+    pub fn get<F: Underlay>(&self, key: &Key<F::Address>) -> Option<TunnelMatch> {
         self.find::<F>(F::bits(key.remote), F::bits(key.local), lower(key.vni.get(), key.port.0, key.slot))
     }
     /// The tunnel between two ends, of a network, a port and a table.
     #[inline(always)]
-    pub(crate) fn find<F: Underlay>(&self, remote: F::Bits, local: F::Bits, lower: u64) -> Option<Found> {
+    pub(crate) fn find<F: Underlay>(&self, remote: F::Bits, local: F::Bits, lower: u64) -> Option<TunnelMatch> {
         let (remote, local) = (F::number(remote, &self.hosts)?, F::number(local, &self.hosts)?);
-        self.tunnels.get(number(remote, local, lower)).map(Found)
+        self.tunnels.get(number(remote, local, lower)).map(TunnelMatch)
     }
     /// Whether tunnels lie so far away that it is worth while to fetch them ahead.
     #[inline(always)]
@@ -178,15 +178,15 @@ impl<F: Underlay> Directory<F> {
         }
     }
     /// The tunnel of a key.
-    pub fn get(&self, key: &Key<F::Address>) -> Option<Found> {
+    pub fn get(&self, key: &Key<F::Address>) -> Option<TunnelMatch> {
         let (remote, local) = (self.number_of(key.remote)?, self.number_of(key.local)?);
-        self.tunnels.get(key.of(remote, local)).map(|row| Found(row.value))
+        self.tunnels.get(key.of(remote, local)).map(|row| TunnelMatch(row.value))
     }
     /// Adds a tunnel.
     ///
     /// # Errors
     /// If there is no room; nothing has changed then.
-    pub fn insert(&mut self, key: &Key<F::Address>, found: Found) -> Result<(), ExactError> {
+    pub fn insert(&mut self, key: &Key<F::Address>, found: TunnelMatch) -> Result<(), ExactError> {
         let remote = self.hold(key.remote)?;
         let local = self.hold(key.local).inspect_err(|_| self.let_go(key.remote))?;
         let inserted = self.tunnels.insert(key.of(remote, local), found.0, 0);
@@ -197,7 +197,7 @@ impl<F: Underlay> Directory<F> {
         inserted.map(|_| ())
     }
     /// Changes the value of a tunnel that was added before.
-    pub fn change(&mut self, key: &Key<F::Address>, found: Found) {
+    pub fn change(&mut self, key: &Key<F::Address>, found: TunnelMatch) {
         if let Some((remote, local)) = self.number_of(key.remote).zip(self.number_of(key.local)) {
             // The entry is there, so it needs no room.
             let _ = self.tunnels.insert(key.of(remote, local), found.0, 0);

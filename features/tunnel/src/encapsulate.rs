@@ -23,7 +23,7 @@ use crate::ecn;
 use crate::ends::Ends;
 use crate::kind::Kind;
 use crate::outer::Outer;
-use crate::put::{Inner, Putter, Unfit, Way, flow_hash, flow_port, flow_ports};
+use crate::put::{Inner, NextStep, Putter, Unfit, flow_hash, flow_port, flow_ports};
 use crate::template::{Differing, Template, WORDS};
 use crate::underlay::Underlay;
 
@@ -120,7 +120,7 @@ impl<K: Kind, F: Underlay> Encapsulate<K, F> {
             inner = ethertype.map_or(Inner::Frame, Inner::Packet);
             frame.advance(cx.pool, i, EthernetHeader::LENGTH as isize);
         }
-        let way = Way { inner, outer, source_port: flow_port(hash), ecn, hop, next: next.into() };
+        let way = NextStep { inner, outer, source_port: flow_port(hash), ecn, hop, next: next.into() };
         self.putter.put(cx, frame, i, &way).map_err(|unfit| match unfit {
             Unfit::TooLong => Next::TooLong,
             Unfit::NoHeadroom => Next::NoHeadroom,

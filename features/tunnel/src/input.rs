@@ -18,7 +18,7 @@ use quiver_ip::fib::Forwarding;
 use quiver_ip::ingress::Ingress;
 use quiver_wire::{EtherType, Header, IpHeader, IpProtocol, UdpHeader, UdpPort};
 
-use crate::directory::{self, Found, Key, Reader, View};
+use crate::directory::{self, Key, Reader, TunnelMatch, View};
 use crate::ecn;
 use crate::encapsulate::TunnelRows;
 use crate::kind::{Kind, Malformed};
@@ -74,7 +74,7 @@ pub(crate) struct Finding<'f, K: Kind, F: Underlay> {
 /// A datagram, taken apart.
 pub(crate) struct Opened {
     /// Its tunnel.
-    pub found: Found,
+    pub found: TunnelMatch,
     /// Offset of the inner packet, from the IP header on.
     pub inside: usize,
     /// Where UDP's header begins, and how many bytes there are from there on.
@@ -133,7 +133,7 @@ impl<K: Kind, F: Underlay> Finding<'_, K, F> {
     }
     /// The tunnel to the sender of a datagram for a group, from where the tunnel to the group has its end.
     #[cold]
-    fn of_group(&self, key: Key<F::Address>) -> Option<Found> {
+    fn of_group(&self, key: Key<F::Address>) -> Option<TunnelMatch> {
         let to_group = self.view.get::<F>(&Key { remote: key.local, local: F::UNSPECIFIED, ..key })?;
         let ends = self.rows.get(to_group.interface() as usize)?.as_ref()?.ends;
         let (local, _) = F::ends(&ends)?;
@@ -285,7 +285,7 @@ impl<K: Kind, F: Underlay> InputBody<'_, K, F> {
     #[inline(always)]
     fn find(&mut self, remote: F::Bits, local: F::Bits, [port, vni, slot]: [u32; 3]) -> u32 {
         let lower = directory::lower(vni, port as u16, slot as u16);
-        let found = self.view.find::<F>(remote, local, lower).map_or(0, Found::word);
+        let found = self.view.find::<F>(remote, local, lower).map_or(0, TunnelMatch::word);
         self.before = Before { remote, local, port, vni, slot, found };
         found
     }
@@ -323,9 +323,9 @@ impl<K: Kind, F: Underlay> Body for InputBody<'_, K, F> {
             }
             found = found.replace(others, found.with(&each));
         }
-        let arcs = found >> Found::ARC;
-        p.leave((found & Found::UP).eq(0) | arcs.eq(u32::from(BY_VERSION)), SLOW);
-        p.rx = p.rx.replace(p.live, found & (Found::UP - 1));
+        let arcs = found >> TunnelMatch::ARC;
+        p.leave((found & TunnelMatch::UP).eq(0) | arcs.eq(u32::from(BY_VERSION)), SLOW);
+        p.rx = p.rx.replace(p.live, found & (TunnelMatch::UP - 1));
         p.unflag(Flags::LINK_GROUP);
         p.advance(p.live, Self::HEADERS);
         self.received.add(p.live, p.rx, p.length);

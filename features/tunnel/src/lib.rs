@@ -31,7 +31,7 @@ pub mod tunnels;
 pub mod underlay;
 
 pub use bypass::{TunnelBypass, set_bypass};
-pub use command::Words;
+pub use command::Keywords;
 pub use configured::{Configured, Fields};
 pub use ends::Ends;
 pub use kind::{Header, Kind, Malformed};
@@ -52,7 +52,7 @@ pub fn register(control: &Control) {
 ///
 /// # Errors
 /// If the data plane refuses a node, or there is no memory for its tables.
-pub fn register_kind<T: Configured>(control: &Control, words: Words) -> Result<(), TunnelError> {
+pub fn register_kind<T: Configured>(control: &Control, words: Keywords) -> Result<(), TunnelError> {
     tunnels::register::<T::Kind>(control)?;
     bypass::add_kind(control, T::Kind::WORD, T::Kind::BYPASS);
     control.objects().add(

@@ -16,7 +16,7 @@ use crate::tunnels::After;
 
 /// Fields of a request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct TunnelRequest {
     /// Adds the tunnel if true, deletes it if false.
     pub is_add: bool,
     /// The number in its name; all ones leave it to us.
@@ -41,7 +41,7 @@ pub struct Asked {
 
 /// Fields of a reply about a tunnel.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct TunnelDetails {
     /// Its interface.
     pub sw_if_index: InterfaceIndex,
     /// The number in its name.
@@ -52,7 +52,7 @@ pub struct Told {
     pub fields: Fields,
 }
 
-fn wanted<T: Configured>(control: &Control, asked: &Asked) -> Result<Fields, Refusal> {
+fn wanted<T: Configured>(control: &Control, asked: &TunnelRequest) -> Result<Fields, Refusal> {
     let [source, destination] = asked.ends;
     let mut wanted = Fields::between::<T>(source, destination, asked.vni);
     wanted.set_table(asked.table);
@@ -85,7 +85,7 @@ fn wanted<T: Configured>(control: &Control, asked: &Asked) -> Result<Fields, Ref
 ///
 /// # Errors
 /// As VPP's values for messages about tunnels say.
-pub async fn change<T: Configured>(control: Control, asked: Asked) -> Result<InterfaceIndex, Refusal> {
+pub async fn change<T: Configured>(control: Control, asked: TunnelRequest) -> Result<InterfaceIndex, Refusal> {
     let wanted = wanted::<T>(&control, &asked)?;
     let found = find::<T>(&control, &wanted);
     if !asked.is_add {
@@ -107,7 +107,10 @@ pub async fn change<T: Configured>(control: Control, asked: Asked) -> Result<Int
 }
 
 /// The tunnel of an interface, or all tunnels, one by one; none in place of one whose interface is gone.
-pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> impl Iterator<Item = Option<Told>> + use<T> {
+pub fn told<T: Configured>(
+    control: &Control,
+    only: InterfaceIndex,
+) -> impl Iterator<Item = Option<TunnelDetails>> + use<T> {
     let one = Some(only).filter(|only| only.0 != NONE);
     // No tunnel has the name of no interface.
     let one = one.map(|only| interface(control, only).map(|interface| interface.name).unwrap_or_default());
@@ -116,7 +119,7 @@ pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> impl Iter
         let index = |name: &str| control.room::<Interfaces>().id_of(name).ok().map(InterfaceIndex::from);
         let fields = tunnel.fields();
         let group = fields.group_interface.as_ref().and_then(|InterfaceName(name)| index(name));
-        Some(Told {
+        Some(TunnelDetails {
             sw_if_index: index(&fields.name)?,
             instance: fields.instance::<T>().unwrap_or(NONE),
             group_interface: group.unwrap_or(InterfaceIndex(NONE)),

@@ -12,7 +12,7 @@ use crate::outer::{Datagram, Outer};
 
 /// Next step of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'o> {
+pub struct NextStep<'o> {
     /// Type of the inner packet.
     pub inner: Inner,
     /// The headers in front of it.
@@ -91,7 +91,7 @@ impl Putter {
     }
     /// Puts row `i` into a datagram, and sets the row's arc and hop.
     #[inline(always)]
-    pub fn put(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Unfit> {
+    pub fn put(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &NextStep<'_>) -> Result<(), Unfit> {
         match frame.flags(i).has(Flags::OFFLOAD) {
             true => self.complete(cx, frame, i, way)?,
             false => self.in_place(cx, frame, i, way)?,
@@ -104,7 +104,7 @@ impl Putter {
         Ok(())
     }
     #[inline(always)]
-    fn in_place(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Unfit> {
+    fn in_place(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &NextStep<'_>) -> Result<(), Unfit> {
         let (length, headers) = (frame.length[i] as usize, way.outer.length());
         // The link's header needs room in front of these.
         let room = usize::from(frame.offset[i]).checked_sub(headers + size_of::<EthernetHeader>());
@@ -134,7 +134,7 @@ impl Putter {
     }
     /// Completes a packet's offload, and emits the resulting packets in its place.
     #[cold]
-    fn complete(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Unfit> {
+    fn complete(&self, cx: &mut Context, frame: &mut Frame, i: usize, way: &NextStep<'_>) -> Result<(), Unfit> {
         // Whoever cuts packets wants a link's header before them.
         let link = match way.inner {
             Inner::Frame => vec![],

@@ -21,7 +21,7 @@ use quiver_ip::node::describe;
 use quiver_table::ExactError;
 use quiver_wire::{EtherType, UdpPort, V4, V6, Vni};
 
-use crate::directory::{Directory, Found, Key};
+use crate::directory::{Directory, Key, TunnelMatch};
 use crate::encapsulate::{Encapsulate, Tunnel, TunnelRows};
 use crate::ends::Ends;
 use crate::groups;
@@ -285,7 +285,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         let claimed = quiver_udp::claim::<F>(control, settings.port, K::INPUT[F::PLACE]);
         claimed.map_err(|error| ObjectError::field("port", error.to_string()).remedy("choose another port"))?;
     }
-    let found = Found::new(id.0, up, settings.next.arc(settings.is_layer3));
+    let found = TunnelMatch::new(id.0, up, settings.next.arc(settings.is_layer3));
     let added = F::over(&mut control.room_mut::<Tunnels<K>>()).directory.insert(&key, found);
     if let Err(error) = added {
         if users == 0 {
@@ -324,7 +324,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
     enabled.map_err(|error| ObjectError::whole(error.to_string()))
 }
 
-fn interface_of(found: Found) -> InterfaceId {
+fn interface_of(found: TunnelMatch) -> InterfaceId {
     InterfaceId(found.interface())
 }
 
@@ -428,7 +428,7 @@ fn set_up<K: Kind>(control: &Control, id: InterfaceId) {
 }
 
 fn set_found<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings, up: bool) {
-    let found = Found::new(id.0, up, settings.next.arc(settings.is_layer3));
+    let found = TunnelMatch::new(id.0, up, settings.next.arc(settings.is_layer3));
     if let Ok(key) = key_of::<F>(control, settings) {
         F::over(&mut control.room_mut::<Tunnels<K>>()).directory.change(&key, found);
     }

@@ -15,7 +15,7 @@ pub use config::UdpEncap;
 use quiver_compat::types::FibPathType;
 use quiver_control::{Control, Kind, Object};
 use quiver_engine::{Counters, Dataplane, DataplaneError, NodeSpec, Seed};
-use quiver_ip::fib::hop::Again;
+use quiver_ip::fib::hop::Continuation;
 use quiver_ip::fib::kind::{NextHopKind, Of};
 use quiver_ip::node::describe;
 use quiver_ip::{Family, Ip4, Ip6, IpError};
@@ -67,8 +67,8 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
     let name = NODES[usize::from(F::VERSION == 6)];
     let spec = NodeSpec::new(name, Next::ARCS, make).describe(describe::<F>);
     control.room_mut::<Dataplane>().blueprint().node(spec)?;
-    quiver_interface::decides(control, name, |_, record| match Again::of(record.hop) {
-        Some(Again::Kind(of_kind)) => Some(format!("{} {}", UdpEncap::KIND, of_kind.index())),
+    quiver_interface::decides(control, name, |_, record| match Continuation::of(record.hop) {
+        Some(Continuation::Kind(of_kind)) => Some(format!("{} {}", UdpEncap::KIND, of_kind.index())),
         _ => None,
     });
     Ok(())

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use quiver_engine::{Context, Frame, Node, Paged, Row, Snapshot, arcs};
 use quiver_ip::Family;
-use quiver_ip::fib::hop::{self, Again};
+use quiver_ip::fib::hop::{self, Continuation};
 use quiver_ip::fib::rows::{GroupRow, GroupRows};
 use quiver_tunnel::Ends;
-use quiver_tunnel::put::{Inner, Putter, Unfit, Way, flow_port};
+use quiver_tunnel::put::{Inner, NextStep, Putter, Unfit, flow_port};
 
 use crate::config::Encap;
 
@@ -60,8 +60,8 @@ impl<F: Family> Node for Encapsulate<F> {
         let rows = (self.rows.0.read(cx.guard), self.rows.1.read(cx.guard));
         self.putter.begin();
         for i in 0..frame.len() {
-            let number = match Again::of(frame.hop[i]) {
-                Some(Again::Kind(of_kind)) => of_kind.index() as usize,
+            let number = match Continuation::of(frame.hop[i]) {
+                Some(Continuation::Kind(of_kind)) => of_kind.index() as usize,
                 _ => usize::MAX,
             };
             let encap = encaps.get(number).and_then(Option::as_ref);
@@ -82,7 +82,12 @@ impl<F: Family> Node for Encapsulate<F> {
 }
 
 /// The path of a packet, by its flow; None if there is none at present.
-fn way_of<'e, F: Family>(encap: &'e Encap, rows4: &[GroupRow], rows6: &[GroupRow], packet: &[u8]) -> Option<Way<'e>> {
+fn way_of<'e, F: Family>(
+    encap: &'e Encap,
+    rows4: &[GroupRow],
+    rows6: &[GroupRow],
+    packet: &[u8],
+) -> Option<NextStep<'e>> {
     let (rows, next) = match encap.ends {
         Ends::V4(..) => (rows4, Next::Rewrite4),
         Ends::V6(..) => (rows6, Next::Rewrite6),
@@ -92,7 +97,13 @@ fn way_of<'e, F: Family>(encap: &'e Encap, rows4: &[GroupRow], rows6: &[GroupRow
     let source_port = if encap.source_port == 0 { flow_port(hash) } else { encap.source_port };
     // Class of service and ECN are not copied from the payload: the decapsulator may not know RFC 6040, whose
     // compatibility mode this is (4.3).
-    let way =
-        Way { inner: Inner::Packet(F::ETHERTYPE), outer: &encap.outer, source_port, ecn: 0, hop, next: next.into() };
+    let way = NextStep {
+        inner: Inner::Packet(F::ETHERTYPE),
+        outer: &encap.outer,
+        source_port,
+        ecn: 0,
+        hop,
+        next: next.into(),
+    };
     (hop >= hop::FIRST_ADJACENCY).then_some(way)
 }

@@ -48,7 +48,7 @@ pub struct ReversePathCheck<F: Checked> {
 
 /// The check on an interface, as workers read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Word {
+pub struct Setting {
     /// The slot of the table for source lookups, if not the interface's own.
     pub slot: Option<u16>,
     /// The mode; None disables the check. It applies as soon as it is set, also in nodes whose wiring workers have not
@@ -72,7 +72,7 @@ const fn feature<F: Checked>(direction: Direction, mode: Mode) -> FeatureNode {
 }
 
 impl<F: Checked> InterfaceFeature for ReversePathCheck<F> {
-    type Word = Word;
+    type Setting = Setting;
     const NODES: &'static [FeatureNode] = &[
         feature::<F>(Direction::Rx, Mode::Loose),
         feature::<F>(Direction::Rx, Mode::Strict),
@@ -82,11 +82,11 @@ impl<F: Checked> InterfaceFeature for ReversePathCheck<F> {
     fn enables(&self, node: &FeatureNode) -> bool {
         node.spec.node == self::node::<F>(self.direction, self.mode)
     }
-    fn word(&self, control: &Control, _: Direction) -> Result<Word, ObjectError> {
+    fn word(&self, control: &Control, _: Direction) -> Result<Setting, ObjectError> {
         let slot = self.table.map(|table| {
             let found = control.room::<Ip<F>>().fib.table(table.into()).map(|table| table.slot);
             found.ok_or_else(|| ObjectError::field("table", format!("there is no table {table}")))
         });
-        Ok(Word { slot: slot.transpose()?, mode: Some(self.mode) })
+        Ok(Setting { slot: slot.transpose()?, mode: Some(self.mode) })
     }
 }

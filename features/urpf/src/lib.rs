@@ -18,13 +18,13 @@ pub use quiver_interface::Direction;
 
 use quiver_control::Control;
 use quiver_engine::{DataplaneError, NodeSpec};
-use quiver_interface::{Words, feature};
+use quiver_interface::{FeatureSettings, feature};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
 use crate::config::Checked;
 use crate::node::ReversePath;
-use crate::ways::Ways;
+use crate::ways::CheckTables;
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -37,8 +37,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 
 /// Registers the nodes and objects of a family.
 fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> {
-    let words = Words::new(control);
-    let [received, sent] = Direction::ALL.map(|direction| Ways::<F>::new(control, words.of(direction)));
+    let words = FeatureSettings::new(control);
+    let [received, sent] = Direction::ALL.map(|direction| CheckTables::<F>::new(control, words.of(direction)));
     let nodes = [
         spec::<F, false, false>(&received),
         spec::<F, false, true>(&received),
@@ -48,7 +48,7 @@ fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> 
     feature::register::<ReversePathCheck<F>>(control, words, nodes)
 }
 
-fn spec<F: Checked, const SENT: bool, const STRICT: bool>(ways: &Ways<F>) -> NodeSpec {
+fn spec<F: Checked, const SENT: bool, const STRICT: bool>(ways: &CheckTables<F>) -> NodeSpec {
     let stage = ReversePath::<F, SENT, STRICT>(ways.clone());
     NodeSpec::stage(move |_| stage.clone()).describe(node::describer(SENT, describe::<F>))
 }

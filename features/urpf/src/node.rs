@@ -19,8 +19,8 @@ use quiver_ip::fib::rows::{GroupRow, slots};
 use quiver_ip::fib::{Reader, TrieView, View, hop};
 use quiver_ip::ingress::TableView;
 
-use crate::config::{Checked, Mode, Word, node};
-use crate::ways::{Look, Reachability, Ways, end};
+use crate::config::{Checked, Mode, Setting, node};
+use crate::ways::{CheckTables, Look, Reachability, end};
 
 arcs! {
     /// Where packets go from here.
@@ -32,7 +32,7 @@ arcs! {
 
 /// The stage for received or sent packets; strict or loose.
 #[derive(Clone)]
-pub struct ReversePath<F: Checked, const SENT: bool, const STRICT: bool>(pub Ways<F>);
+pub struct ReversePath<F: Checked, const SENT: bool, const STRICT: bool>(pub CheckTables<F>);
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePath<F, SENT, STRICT> {
     const DIRECTION: Direction = if SENT { Direction::Tx } else { Direction::Rx };
@@ -57,9 +57,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, 
 /// The stage at work.
 pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool> {
     /// Where more is found than the rest says.
-    ways: &'f Ways<F>,
+    ways: &'f CheckTables<F>,
     ingress: &'f Ingress<F>,
-    words: &'f Paged<Word>,
+    words: &'f Paged<Setting>,
     rows: &'f [GroupRow],
     groups: Slots<'f, GroupRow>,
     adjacencies: &'f AdjacencyTable<F>,
@@ -74,7 +74,7 @@ pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool>
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
     /// The check on an interface.
     #[inline(always)]
-    fn word(&self, interface: u32) -> Word {
+    fn word(&self, interface: u32) -> Setting {
         self.words.get(interface as usize).copied().unwrap_or_default()
     }
     /// The slot of the table in which ways are looked for.

@@ -4,16 +4,16 @@ use quiver_control::Control;
 use quiver_engine::{Guard, Paged, Snapshot};
 use quiver_interface::Direction;
 use quiver_ip::adjacency::AdjacencyTable;
-use quiver_ip::fib::hop::{self, Again};
+use quiver_ip::fib::hop::{self, Continuation};
 use quiver_ip::fib::rows::{BUCKETS, GroupRow, GroupRows};
 use quiver_ip::node::again::LOOKUPS_MAX;
 use quiver_ip::{Ingress, Ip, crossing};
 
-use crate::config::{Checked, Mode, Word};
+use crate::config::{Checked, Mode, Setting};
 
 /// State that all nodes of a direction read.
 #[derive(Clone)]
-pub struct Ways<F: Checked> {
+pub struct CheckTables<F: Checked> {
     /// The tables, and which one is an interface's.
     pub ingress: Snapshot<Ingress<F>>,
     /// The groups that addresses lead to.
@@ -21,21 +21,21 @@ pub struct Ways<F: Checked> {
     /// Adjacencies of the groups' next hops.
     pub adjacencies: Snapshot<AdjacencyTable<F>>,
     /// Checks of the interfaces, with their tables.
-    pub words: Snapshot<Paged<Word>>,
+    pub words: Snapshot<Paged<Setting>>,
     /// Groups and adjacencies of the other family, whose neighbors may be next hops.
     pub others: (Snapshot<GroupRows>, Snapshot<AdjacencyTable<F::Other>>),
     /// The groups there that next hops of the other family are, by number, and those here that the other has.
     pub crossings: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
 }
 
-impl<F: Checked> Ways<F> {
+impl<F: Checked> CheckTables<F> {
     /// Snapshots of the current state, which follow later changes.
-    pub(crate) fn new(control: &Control, words: Snapshot<Paged<Word>>) -> Ways<F> {
+    pub(crate) fn new(control: &Control, words: Snapshot<Paged<Setting>>) -> CheckTables<F> {
         let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
         let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
         let others = (other.fib.groups.snapshot(), other.fib.adjacencies.snapshot());
         let crossings = (crossing::ways::<F>(control), crossing::ways::<F::Other>(control));
-        Ways { ingress: ip.ingress(), groups, adjacencies, words, others, crossings }
+        CheckTables { ingress: ip.ingress(), groups, adjacencies, words, others, crossings }
     }
 }
 
@@ -74,7 +74,7 @@ impl Reachability {
 /// grown for it.
 pub struct Look<'f, F: Checked> {
     /// The ways there are.
-    pub ways: &'f Ways<F>,
+    pub ways: &'f CheckTables<F>,
     /// The tables, as the frame reads them.
     pub ingress: &'f Ingress<F>,
     /// The frame's.
@@ -97,7 +97,7 @@ impl<'f, F: Checked> Look<'f, F> {
     }
     /// Where a hop leads.
     fn hop(&self, hop: u32, steps: usize) -> Reachability {
-        let Some(again) = Again::of(hop) else {
+        let Some(again) = Continuation::of(hop) else {
             let row = |hop| self.ways.adjacencies.read(self.guard).row(hop).tx();
             return end(hop, self.interface, row);
         };
@@ -106,18 +106,18 @@ impl<'f, F: Checked> Look<'f, F> {
             _ => Reachability::default(),
         };
         match again {
-            Again::Destination(slot) => in_table(slot.into()),
-            Again::Received(interface) => in_table(self.ingress.word(interface)),
-            Again::Crossing(number) => {
+            Continuation::Destination(slot) => in_table(slot.into()),
+            Continuation::Received(interface) => in_table(self.ingress.word(interface)),
+            Continuation::Crossing(number) => {
                 steps.checked_sub(1).map_or(Reachability::default(), |steps| self.crossing(number, steps))
             }
-            Again::Kind(of_kind) => match of_kind.interface() {
+            Continuation::Kind(of_kind) => match of_kind.interface() {
                 Some(interface) => Reachability::by(interface, self.interface),
                 // By whatever way, it is inside of other packets.
                 None => Reachability { any: true, back: false },
             },
             // Where these go depends on who sends them.
-            Again::Source(_) => Reachability { any: true, back: false },
+            Continuation::Source(_) => Reachability { any: true, back: false },
         }
     }
     /// Where the way to a next hop of the other family leads.
@@ -127,9 +127,11 @@ impl<'f, F: Checked> Look<'f, F> {
         };
         let rows = self.ways.others.0.read(self.guard);
         let row = rows.get(group(&self.ways.crossings.0, number) as usize);
-        let hops = each(row).map(|hop| match (Again::of(hop), steps.checked_sub(1)) {
-            (Some(Again::Crossing(number)), Some(steps)) => self.own(group(&self.ways.crossings.1, number), steps),
-            (Some(Again::Kind(of_kind)), _) if of_kind.is_inside() => Reachability { any: true, back: false },
+        let hops = each(row).map(|hop| match (Continuation::of(hop), steps.checked_sub(1)) {
+            (Some(Continuation::Crossing(number)), Some(steps)) => {
+                self.own(group(&self.ways.crossings.1, number), steps)
+            }
+            (Some(Continuation::Kind(of_kind)), _) if of_kind.is_inside() => Reachability { any: true, back: false },
             // Tables and interfaces of the other family mean nothing to the packet.
             (Some(_), _) => Reachability::default(),
             (None, _) => end(hop, self.interface, |hop| self.ways.others.1.read(self.guard).row(hop).tx()),

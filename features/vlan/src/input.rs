@@ -14,7 +14,7 @@ use quiver_engine::{
 use quiver_ethernet::Port;
 use quiver_table::{ExactTable, ExactView};
 
-use crate::matching::{Found, Part, find, part, view};
+use crate::matching::{MatchedSubInterface, Part, find, part, view};
 use crate::tags::{INNER, OUTER, TAG, Tag, Tags, announced, is_announced, retag};
 
 arcs! {
@@ -93,8 +93,8 @@ impl InputBody<'_> {
         let is_layer2 = |interface: u32| self.ports.get(interface as usize).is_some_and(|port| port.is_layer2());
         let of_itself = |next, pop| Verdict { rx, next, pop, found: false };
         match find(&self.table, rx, &tags) {
-            Some(Found { interface, .. }) if !part(self.parts, interface).up => of_itself(Next::Down, 0),
-            Some(Found { interface, tags }) => {
+            Some(MatchedSubInterface { interface, .. }) if !part(self.parts, interface).up => of_itself(Next::Down, 0),
+            Some(MatchedSubInterface { interface, tags }) => {
                 let of_part = |next, pop| Verdict { rx: interface, next, pop, found: true };
                 if is_layer2(interface) { of_part(Next::Layer2, 0) } else { of_part(Next::Ethernet, tags as u32) }
             }

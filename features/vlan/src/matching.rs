@@ -101,7 +101,7 @@ fn key(parent: u32, ethertype: u16, outer: TagPattern, inner: TagPattern) -> u64
 
 /// A sub-interface that frames belong to, and how many of their tags say so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct MatchedSubInterface {
     /// The sub-interface.
     pub interface: u32,
     /// Tags that are its, the rest is payload.
@@ -110,13 +110,13 @@ pub struct Found {
 
 /// The most specific sub-interface of `parent` for these tags.
 #[inline(always)]
-pub fn find(table: &ExactView, parent: u32, tags: &Tags) -> Option<Found> {
+pub fn find(table: &ExactView, parent: u32, tags: &Tags) -> Option<MatchedSubInterface> {
     find_by(|key| table.get(key), parent, tags)
 }
 
 /// The same with a function that reads the table.
 #[inline(always)]
-fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option<Found> {
+fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option<MatchedSubInterface> {
     let [outer, inner] = tags.first;
     if tags.count == 0 || tags.count == 1 && outer.vlan() == 0 {
         return found(get(Pattern::Untagged.key(parent))?, tags.count);
@@ -136,9 +136,9 @@ fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u32, tags: &Tags) -> Option
 }
 
 /// Decodes a table value; none if the match is exact and the frame has a different number of tags.
-fn found(value: u64, count: usize) -> Option<Found> {
+fn found(value: u64, count: usize) -> Option<MatchedSubInterface> {
     let (interface, tags, exact) = (value as u32, (value >> 32 & 0xff) as usize, value >> 40 & 1 != 0);
-    (!exact || count == tags).then_some(Found { interface, tags })
+    (!exact || count == tags).then_some(MatchedSubInterface { interface, tags })
 }
 
 /// A sub-interface as the nodes see it.
@@ -316,7 +316,11 @@ mod tests {
             (&[], 6, 0),
         ];
         for (vlans, interface, count) in cases {
-            assert_eq!(find(&view, 7, &tags(0x8100, vlans)), Some(Found { interface, tags: count }), "{vlans:?}");
+            assert_eq!(
+                find(&view, 7, &tags(0x8100, vlans)),
+                Some(MatchedSubInterface { interface, tags: count }),
+                "{vlans:?}"
+            );
         }
         assert_eq!(find(&view, 7, &tags(0x88a8, &[10])).map(|found| found.interface), Some(8));
         assert_eq!(find(&view, 6, &tags(0x8100, &[10])), Option::None);

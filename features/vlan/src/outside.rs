@@ -2,7 +2,7 @@
 //! a sub-interface have no tags.
 
 use quiver_control::Control;
-use quiver_interface::{Interface, InterfaceId, Interfaces, Left};
+use quiver_interface::{Interface, InterfaceId, Interfaces, Remainder};
 
 use crate::matching::{Pattern, SubInterfaces};
 use crate::sub_interface::{SubInterface, SubInterfaceName};
@@ -43,7 +43,7 @@ pub fn take_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>)
 
 /// The frame as the parent of a sub-interface received it: layer 3 has taken its tags off, and layer 2 some of them where it
 /// rewrites tags.
-pub(crate) fn restore(control: &Control, part: &Interface, frame: &[u8], left: Left) -> Option<Vec<u8>> {
+pub(crate) fn restore(control: &Control, part: &Interface, frame: &[u8], left: Remainder) -> Option<Vec<u8>> {
     // What came off is known: in layer 3 all tags are named, and in layer 2 as many as are taken off.
     let (parent, words) = (part.parent?, words_of(pattern_of(control, part.id)?.leading()));
     (0..=words.len()).map(|count| with_tags(frame, &words[..count], left)).find(|frame| {
@@ -53,11 +53,11 @@ pub(crate) fn restore(control: &Control, part: &Interface, frame: &[u8], left: L
 }
 
 /// A frame that has lost these tags, with them; None if it has not lost as many.
-fn with_tags(frame: &[u8], words: &[[u8; TAG]], left: Left) -> Option<Vec<u8>> {
+fn with_tags(frame: &[u8], words: &[[u8; TAG]], left: Remainder) -> Option<Vec<u8>> {
     let words = words.as_flattened();
     let frame = match left {
-        Left::Frame => frame,
-        Left::Buffer => {
+        Remainder::Frame => frame,
+        Remainder::Buffer => {
             let (over, frame) = frame.split_at_checked(words.len())?;
             frame.starts_with(over).then_some(frame)?
         }

@@ -4,7 +4,7 @@ use quiver_compat::types::{Address, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal};
 use quiver_control::Control;
 use quiver_interface::api::name;
-use quiver_tunnel::messages::{Asked, Told, change, told};
+use quiver_tunnel::messages::{TunnelDetails, TunnelRequest, change, told};
 use quiver_tunnel::{Kind, set_bypass};
 
 use crate::Vxlan;
@@ -193,8 +193,8 @@ struct VxlanOffloadRx {
     enable: bool,
 }
 
-impl From<Told> for VxlanTunnelV2Details {
-    fn from(told: Told) -> VxlanTunnelV2Details {
+impl From<TunnelDetails> for VxlanTunnelV2Details {
+    fn from(told: TunnelDetails) -> VxlanTunnelV2Details {
         VxlanTunnelV2Details {
             sw_if_index: told.sw_if_index,
             instance: told.instance,
@@ -225,9 +225,9 @@ impl From<VxlanTunnelV2Details> for VxlanTunnelDetails {
     }
 }
 
-impl From<VxlanAddDelTunnel> for Asked {
-    fn from(said: VxlanAddDelTunnel) -> Asked {
-        Asked {
+impl From<VxlanAddDelTunnel> for TunnelRequest {
+    fn from(said: VxlanAddDelTunnel) -> TunnelRequest {
+        TunnelRequest {
             is_add: said.is_add,
             instance: said.instance,
             ends: [said.src_address.get(), said.dst_address.get()],
@@ -242,9 +242,9 @@ impl From<VxlanAddDelTunnel> for Asked {
     }
 }
 
-impl From<VxlanAddDelTunnelV2> for Asked {
-    fn from(said: VxlanAddDelTunnelV2) -> Asked {
-        Asked {
+impl From<VxlanAddDelTunnelV2> for TunnelRequest {
+    fn from(said: VxlanAddDelTunnelV2) -> TunnelRequest {
+        TunnelRequest {
             is_add: said.is_add,
             instance: said.instance,
             ends: [said.src_address.get(), said.dst_address.get()],
@@ -259,9 +259,9 @@ impl From<VxlanAddDelTunnelV2> for Asked {
     }
 }
 
-impl From<VxlanAddDelTunnelV3> for Asked {
-    fn from(said: VxlanAddDelTunnelV3) -> Asked {
-        Asked {
+impl From<VxlanAddDelTunnelV3> for TunnelRequest {
+    fn from(said: VxlanAddDelTunnelV3) -> TunnelRequest {
+        TunnelRequest {
             is_add: said.is_add,
             instance: said.instance,
             ends: [said.src_address.get(), said.dst_address.get()],

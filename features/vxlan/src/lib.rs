@@ -12,7 +12,7 @@ pub use config::VxlanTunnel;
 
 use quiver_control::Control;
 use quiver_engine::{Isa, Lanes, Mask};
-use quiver_tunnel::{Header, Kind, Malformed, TunnelError, Words};
+use quiver_tunnel::{Header, Keywords, Kind, Malformed, TunnelError};
 use quiver_wire::{EtherType, Header as _, UdpPort, Vni, VxlanHeader};
 use zerocopy::IntoBytes;
 
@@ -46,7 +46,7 @@ impl Kind for Vxlan {
 
 /// Registers the room. The room of tunnels is registered before.
 pub fn register(control: &Control) -> Result<(), TunnelError> {
-    let words = Words { ends: ["src", "dst"], ports: ["src_port", "dst_port"], layer3: "l3" };
+    let words = Keywords { ends: ["src", "dst"], ports: ["src_port", "dst_port"], layer3: "l3" };
     quiver_tunnel::register_kind::<VxlanTunnel>(control, words)?;
     api::register(control);
     Ok(())

@@ -8,11 +8,11 @@ use quiver_control::{Control, Time};
 use quiver_engine::capture::{Capture, CaptureId, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::{Dataplane, Reason};
-use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, restored, why_undecided};
+use quiver_interface::{InterfaceId, Interfaces, Remainder, Undecided, restored, why_undecided};
 use quiver_wire::summary;
 use serde_json::json;
 
-use crate::way::Way;
+use crate::way::PacketPath;
 
 /// Interval between reports of drops.
 const EVERY: Duration = Duration::from_secs(1);
@@ -122,9 +122,9 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
         let interface = InterfaceId(sample.interface);
         let from = control.room::<Interfaces>().name(interface);
         // It is asked again, now, when something else may be configured, or room again for what was too much.
-        let whole = restored(control, interface, &sample.bytes, Left::Buffer);
+        let whole = restored(control, interface, &sample.bytes, Remainder::Buffer);
         let (at, bytes) = whole.as_ref().map_or((interface, &sample.bytes), |(whole, frame)| (*whole, frame));
-        let way = Way::of(control, at, bytes).await;
+        let way = PacketPath::of(control, at, bytes).await;
         let (way, untold) = match way {
             Ok(way) => (Some(way), String::new()),
             Err(error) => (None, format!("what cannot be told of {from}: {error}")),

@@ -4,7 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell, Table};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, Recollection, RehearsalError, To};
-use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, decided_by, restored, why_undecided};
+use quiver_interface::{InterfaceId, Interfaces, Remainder, Undecided, decided_by, restored, why_undecided};
 use serde_json::{Value, json};
 
 /// Step of a packet: a node and its decision.
@@ -72,13 +72,13 @@ impl std::fmt::Display for End {
 
 /// The path of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way(pub Vec<Step>);
+pub struct PacketPath(pub Vec<Step>);
 
-impl Way {
+impl PacketPath {
     /// Rehearses a frame that an interface, or one of its sub-interfaces, would receive now. Workers are asked for
     /// state that only they have, such as the ports of a fragmented packet; asking has no other effect.
-    pub async fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
-        let whole = restored(control, interface, frame, Left::Frame);
+    pub async fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<PacketPath, RehearsalError> {
+        let whole = restored(control, interface, frame, Remainder::Frame);
         let (interface, frame) = whole.as_ref().map_or((interface, frame), |(whole, frame)| (*whole, &frame[..]));
         let mut recollection = Recollection::default();
         loop {
@@ -90,12 +90,12 @@ impl Way {
                 None => false,
             };
             if !is_more {
-                return Ok(Way::told(control, &records));
+                return Ok(PacketPath::told(control, &records));
             }
         }
     }
     /// The path that trace records tell.
-    pub fn told(control: &Control, records: &[Record]) -> Way {
+    pub fn told(control: &Control, records: &[Record]) -> PacketPath {
         let mut steps: Vec<Step> = vec![];
         for record in records {
             // What comes to another worker was handed over by the node before.
@@ -111,7 +111,7 @@ impl Way {
             }
             steps.push(step);
         }
-        Way(steps)
+        PacketPath(steps)
     }
     /// Ends of the packet and of its copies; none where the records do not show them.
     pub fn ends(&self) -> impl Iterator<Item = &End> {

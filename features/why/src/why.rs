@@ -7,7 +7,7 @@ use quiver_interface::{Interface, InterfaceName, Interfaces};
 use quiver_wire::{IpProtocol, MacAddress};
 
 use crate::tuple::{self, Flow};
-use crate::way::Way;
+use crate::way::PacketPath;
 
 /// Bytes of the shortest frame that a link carries, without its checksum (IEEE 802.3, 4A.4.2).
 const FRAME_MIN: usize = 60;
@@ -86,7 +86,8 @@ async fn explain(
     mut notes: Vec<String>,
 ) -> Result<Reply, CommandError> {
     frame.resize(frame.len().max(FRAME_MIN), 0);
-    let way = Way::of(control, interface.id, &frame).await.map_err(|error| refused(control, interface, &error))?;
+    let way =
+        PacketPath::of(control, interface.id, &frame).await.map_err(|error| refused(control, interface, &error))?;
     if !control.room::<Interfaces>().is_usable(interface.id) {
         notes.push(format!("{} is down: nothing comes from it now.", interface.name));
     }

@@ -15,11 +15,11 @@ use crate::Error;
 ///
 /// Nothing records it but the process itself: its name, and that it counts itself as process 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct KeptWorld {
     id: i32,
 }
 
-impl Found {
+impl KeptWorld {
     /// All worlds of this user that were kept under `name`.
     pub fn all(name: &CStr) -> Vec<Self> {
         let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };

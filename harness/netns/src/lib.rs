@@ -17,7 +17,7 @@ mod rights;
 mod world;
 
 pub use error::Error;
-pub use found::Found;
+pub use found::KeptWorld;
 pub use link::{bridge, veth};
 pub use namespace::Namespace;
 pub use packages::{Purpose, missing_packages};

@@ -104,7 +104,7 @@ fn enter_as(signalled: Signalled, network: Network) -> Result<World, Error> {
 impl World {
     /// Lets this world live on when its outer process returns to the user, which happens now.
     ///
-    /// From here on the world can be found by [`crate::Found`] under `name`, of at most 15 bytes, and ends when it is
+    /// From here on the world can be found by [`crate::KeptWorld`] under `name`, of at most 15 bytes, and ends when it is
     /// stopped there. Call it on the program's first thread.
     pub fn keep(mut self, name: &CStr) -> Result<(), Error> {
         prctl::set_name(name).map_err(|e| Error::system("name this process", e))?;

@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Receiver of the request to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum StopTarget {
     /// The process, which ends in its own time.
     Process,
     /// Its process group with all its descendants; processes still running after two more seconds are killed.
@@ -29,9 +29,9 @@ pub enum Asked {
 ///
 /// # Errors
 /// Its pipes cannot be read.
-pub fn output_of(child: Child, asked: Asked, stop: &Stop) -> io::Result<Output> {
+pub fn output_of(child: Child, asked: StopTarget, stop: &Stop) -> io::Result<Output> {
     let (id, has_ended) = (child.id().cast_signed(), AtomicBool::new(false));
-    let whom = Pid::from_raw(if asked == Asked::Group { -id } else { id });
+    let whom = Pid::from_raw(if asked == StopTarget::Group { -id } else { id });
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut asked_at: Option<Instant> = None;
@@ -44,7 +44,7 @@ pub fn output_of(child: Child, asked: Asked, stop: &Stop) -> io::Result<Output> 
                         let _ = kill(whom, Signal::SIGCONT);
                         asked_at = Some(Instant::now());
                     }
-                    Some(at) if asked == Asked::Group && at.elapsed() >= GRACE => {
+                    Some(at) if asked == StopTarget::Group && at.elapsed() >= GRACE => {
                         let _ = kill(whom, Signal::SIGKILL);
                         return;
                     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_a_child_says_is_returned() {
-        let output = output_of(started("echo done; exit 3"), Asked::Group, &Stop::default()).expect("pipes");
+        let output = output_of(started("echo done; exit 3"), StopTarget::Group, &Stop::default()).expect("pipes");
         assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"done\n"[..]));
     }
 
@@ -85,7 +85,7 @@ mod tests {
             let stop = Stop::default();
             stop.flag().store(true, Relaxed);
             let begun = Instant::now();
-            let output = output_of(started(line), Asked::Group, &stop).expect("pipes");
+            let output = output_of(started(line), StopTarget::Group, &stop).expect("pipes");
             assert!(output.status.signal().is_some(), "{line}: {}", output.status);
             assert!(begun.elapsed() < Duration::from_secs(100), "{line}");
         }

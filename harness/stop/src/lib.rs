@@ -4,7 +4,7 @@
 
 mod child;
 
-pub use child::{Asked, output_of};
+pub use child::{StopTarget, output_of};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -116,7 +116,7 @@ pub enum Event<'a> {
 
 /// The result of a bisection.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct BisectionResult {
     /// The commit that made the change; several if those between them could not be built.
     pub commits: Vec<String>,
     /// The last good one against the last of these, in turns.
@@ -206,7 +206,7 @@ impl Bisection {
         commits: &mut C,
         plan: Plan,
         mut seen: impl FnMut(Event<'_>),
-    ) -> Result<Found, BisectionError<C::Error>> {
+    ) -> Result<BisectionResult, BisectionError<C::Error>> {
         plan.check(1).map_err(GateError::from)?;
         let mut bisect = Bisect::new(self.known.question.commits.clone(), Resolution::default())?;
         let mut compared = false;
@@ -316,7 +316,7 @@ impl Bisection {
         plan: Plan,
         found: Vec<String>,
         seen: &mut impl FnMut(Event<'_>),
-    ) -> Result<Found, BisectionError<C::Error>> {
+    ) -> Result<BisectionResult, BisectionError<C::Error>> {
         let all = &self.known.question.commits;
         // What is found is never the first of all, and never nothing.
         let first = all.iter().position(|commit| Some(commit) == found.first()).unwrap_or(1);
@@ -327,7 +327,7 @@ impl Bisection {
             commits.build(commit).map_err(failed)?;
         }
         let judgement = gate(&mut Two { commits, good, bad }, plan, |_, _| {})?;
-        Ok(Found { commits: found, judgement })
+        Ok(BisectionResult { commits: found, judgement })
     }
 
     /// Writes the state file atomically: a failed write leaves the old one.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use quiver_stop::{Asked, Stop, output_of};
+use quiver_stop::{Stop, StopTarget, output_of};
 
 /// The program that starts a command (setpriv of util-linux). The command dies with this program, and is a session of
 /// its own, so all of its processes can be ended. A command that asks on the terminal gets an error; in the background
@@ -67,7 +67,7 @@ impl Script {
         let mut command = Command::new(STARTER);
         command.args(BY).arg(&self.0).current_dir(folder).env(variable.0, variable.1).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = command.spawn().and_then(|child| output_of(child, Asked::Group, stop));
+        let output = command.spawn().and_then(|child| output_of(child, StopTarget::Group, stop));
         let output = output.map_err(|error| CommandError::Start { script: script.clone(), error })?;
         if stop.is_set() {
             return Err(CommandError::Interrupted { script });

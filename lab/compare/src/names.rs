@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use quiver_result::Document;
-use quiver_suite::field::{Device, Word};
+use quiver_suite::field::{Device, Keyword};
 
 use crate::Selection;
 

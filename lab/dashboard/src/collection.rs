@@ -10,7 +10,7 @@ use quiver_compare::{Across, Name};
 use quiver_result::{Document, Outcome, Time};
 use quiver_verdict::median;
 
-use crate::columns::Words;
+use crate::columns::Interner;
 use crate::figures::{Figure, Group, figures};
 use crate::series::{Row, Series};
 use crate::trend::Trend;
@@ -22,17 +22,17 @@ pub struct Collection {
     pub series: Vec<Series>,
     places: HashMap<Name, usize>,
     /// Versions of devices, the oldest first.
-    pub revisions: Words<String>,
+    pub revisions: Interner<String>,
     /// Machines, and devices.
-    pub machines: Words<String>,
+    pub machines: Interner<String>,
     /// Kinds of devices.
-    pub devices: Words<String>,
+    pub devices: Interner<String>,
     /// Hosts of a document.
-    pub hosts: Words<String>,
+    pub hosts: Interner<String>,
     /// Tags of tests.
-    pub tags: Words<String>,
+    pub tags: Interner<String>,
     /// Figures.
-    pub figures: Words<Figure>,
+    pub figures: Interner<Figure>,
 }
 
 impl Collection {

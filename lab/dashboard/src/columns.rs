@@ -40,18 +40,18 @@ pub fn differences(numbers: impl IntoIterator<Item = i64>) -> Vec<i64> {
 
 /// Texts or others by number, in the order in which they came.
 #[derive(Debug)]
-pub struct Words<T> {
+pub struct Interner<T> {
     numbers: std::collections::HashMap<T, u32>,
     words: Vec<T>,
 }
 
-impl<T> Default for Words<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Words { numbers: Default::default(), words: Vec::new() }
+        Interner { numbers: Default::default(), words: Vec::new() }
     }
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Words<T> {
+impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
     /// Its number; a new one if it was not there.
     pub fn number(&mut self, word: &T) -> u32 {
         if let Some(number) = self.numbers.get(word) {

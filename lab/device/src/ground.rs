@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quiver_netns::run;
-use quiver_suite::field::Word as _;
+use quiver_suite::field::Keyword as _;
 use quiver_testbed::Stay;
 
 use crate::{Error, Job};

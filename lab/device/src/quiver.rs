@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
-use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
+use quiver_suite::field::{Buffers, Feature, Function, Keyword as _, Pace, Scale};
 use quiver_suite::{Side, Traffic};
 use serde_json::Value;
 

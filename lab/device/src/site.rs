@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quiver_stop::Stop;
-use quiver_suite::field::{Device, Word as _};
+use quiver_suite::field::{Device, Keyword as _};
 use quiver_testbed::{Command, Host, Shell, Stay};
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use binary::Binary;
 use kernel::LEVELS;
 use quiver_engine::{Dataplane, NodeSpec, Settings};
-use quiver_kept::{Counts, Kept, Outcome};
+use quiver_kept::{Counts, KeptCounts, Outcome};
 use quiver_testkit::executor::Executor;
 
 /// Functions that loops may call, each with the reason.
@@ -114,7 +114,7 @@ fn daemon(file: &Path) -> Result<Counts, String> {
 
 /// Compares the loops' instructions with those that were kept, or keeps them.
 fn settle(file: &Path, compiler: &str, loops: Counts) -> Result<(), String> {
-    let kept = Kept::read(file, &["kernel", "level"], "instructions", "cargo xtask disassemble");
+    let kept = KeptCounts::read(file, &["kernel", "level"], "instructions", "cargo xtask disassemble");
     let outcome = kept.and_then(|kept| kept.settle(compiler, loops, quiver_kept::update_is_asked()));
     match outcome.map_err(|error| error.to_string())? {
         Outcome::Same(count) => println!("{count} loops, each within 2 % of its row's instructions"),

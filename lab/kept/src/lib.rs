@@ -14,7 +14,7 @@ pub type Key = Vec<String>;
 pub type Counts = BTreeMap<Key, f64>;
 
 /// A file of counts, read.
-pub struct Kept {
+pub struct KeptCounts {
     file: PathBuf,
     head: String,
     /// The command that writes the lines of a compiler, for messages.
@@ -60,9 +60,9 @@ pub enum Outcome {
     Changed(Vec<String>),
 }
 
-impl Kept {
+impl KeptCounts {
     /// Reads a file; one that is not there holds nothing. `columns` are those of the key, `count` the last one.
-    pub fn read(file: &Path, columns: &[&str], count: &str, command: &'static str) -> Result<Kept, KeptError> {
+    pub fn read(file: &Path, columns: &[&str], count: &str, command: &'static str) -> Result<KeptCounts, KeptError> {
         let head = format!("rustc,{},{count}", columns.join(","));
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
@@ -89,7 +89,7 @@ impl Kept {
                 return Err(wrong("an earlier line says the same".into()));
             }
         }
-        Ok(Kept { file: file.into(), head, command, by_compiler })
+        Ok(KeptCounts { file: file.into(), head, command, by_compiler })
     }
     /// Compares counts with those of the same compiler, or, if asked to, keeps them instead.
     pub fn settle(mut self, compiler: &str, counts: Counts, update: bool) -> Result<Outcome, KeptError> {

@@ -13,8 +13,8 @@ fn counts(rows: &[(&str, f64)]) -> Counts {
     rows.iter().map(|(path, count)| (vec![(*path).to_owned(), "avx2".to_owned()], *count)).collect()
 }
 
-fn open(file: &Path) -> Result<Kept, KeptError> {
-    Kept::read(file, &["path", "level"], "instructions", COMMAND)
+fn open(file: &Path) -> Result<KeptCounts, KeptError> {
+    KeptCounts::read(file, &["path", "level"], "instructions", COMMAND)
 }
 
 /// Compares new counts with the counts that were kept before.

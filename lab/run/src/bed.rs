@@ -15,7 +15,7 @@ use quiver_result::{Amount, Counters, Figure, Time, Trial as Record};
 use quiver_search::{Load, Seconds, Trial, TrialResult};
 use quiver_stop::Stop;
 use quiver_suite::Case;
-use quiver_suite::field::Word;
+use quiver_suite::field::Keyword;
 use tempfile::TempDir;
 
 use crate::cores::Cores;

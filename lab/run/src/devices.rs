@@ -8,7 +8,7 @@ use quiver_device::{Busy, Device, Error as Failure, Job, Usage};
 use quiver_result::Counters;
 use quiver_stop::Stop;
 use quiver_suite::Case;
-use quiver_suite::field::Word as _;
+use quiver_suite::field::Keyword as _;
 
 use crate::Error;
 use crate::cores::Cores;

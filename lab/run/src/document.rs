@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use quiver_result::{Amount, Counters, Document, EXTENSION, Extension, Figure, Outcome, TestType, Time, Trial, UTI};
 use quiver_suite::Case;
-use quiver_suite::field::{Search, Word};
+use quiver_suite::field::{Keyword, Search};
 
 use crate::bed::Bed;
 use crate::{Error, Place, machine};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiver_generator::Outcome;
 use quiver_result::{Figure, LIMITED, Trial};
 use quiver_search::Load;
-use quiver_search::mlr::Found;
+use quiver_search::mlr::GoalResult;
 use quiver_suite::field::Device;
 
 use crate::Error;
@@ -80,7 +80,7 @@ pub fn sent_rate(load: Load) -> u64 {
 
 /// Whether the generator, and not the device, is why a goal was met up to this load only: the largest was good enough, or at the
 /// one that was not the generator was the limit.
-pub fn is_bound_limited(found: &Found, trials: &[Trial]) -> bool {
+pub fn is_bound_limited(found: &GoalResult, trials: &[Trial]) -> bool {
     found.upper.is_none_or(|upper| are_limited(at(trials, upper)))
 }
 
@@ -168,7 +168,8 @@ pub mod tests {
     #[test]
     fn a_bound_is_limited_by_what_failed_above_it() {
         let load = |pps| Load::new(pps).expect("a load");
-        let found = |upper| Found { goal: Goal::ndr(), lower: Some(load(9.0)), upper, throughput: Some(load(9.0)) };
+        let found =
+            |upper| GoalResult { goal: Goal::ndr(), lower: Some(load(9.0)), upper, throughput: Some(load(9.0)) };
         let trials = [trial(9.0, true, false), trial(10.0, true, true), trial(10.0, false, false)];
         assert!(is_bound_limited(&found(None), &trials));
         assert!(!is_bound_limited(&found(Some(load(10.2))), &trials));

@@ -9,7 +9,7 @@ use quiver_result::{
     Amount, BandwidthUnit, Bounds, Figure, Latencies, Latency, Loss, Microseconds, Outcome, Packets, Quantity, Rate,
     RateUnit, SampledRate, Samples, Seconds as InSeconds,
 };
-use quiver_search::mlr::{Found, Goal};
+use quiver_search::mlr::{Goal, GoalResult};
 use quiver_search::{Load, Progress, Search, Step};
 use quiver_suite::field;
 use serde_json::Value;
@@ -113,7 +113,7 @@ impl Seeking<'_, '_> {
     }
 
     /// The bounds of each goal by MLRsearch.
-    fn goals(&mut self, goals: Vec<Goal>) -> Result<Vec<Found>, Error> {
+    fn goals(&mut self, goals: Vec<Goal>) -> Result<Vec<GoalResult>, Error> {
         let mut search = self.lengths.mlr(goals, self.bed.max_load()?)?.search()?;
         self.drive(&mut search, |_, _| Manner::default(), |_| {})
     }

@@ -2,7 +2,7 @@
 
 use quiver_result::{Figure, Outcome, Trial as Record};
 use quiver_search::cores::{CoresSearch, SpeedUp, speed_up};
-use quiver_search::mlr::{Found, Goal};
+use quiver_search::mlr::{Goal, GoalResult};
 use quiver_search::{Load, Progress, Search, Step, Trial, TrialResult};
 use quiver_suite::Case;
 
@@ -95,8 +95,8 @@ where
 }
 
 /// Whether the generator was the limit, for each number of cores whose first trial is known.
-fn limited(done: &[(u32, Vec<Found>)], begins: &[(u32, usize)], trials: &[Record]) -> Vec<bool> {
-    let of = |(cores, found): &(u32, Vec<Found>)| {
+fn limited(done: &[(u32, Vec<GoalResult>)], begins: &[(u32, usize)], trials: &[Record]) -> Vec<bool> {
+    let of = |(cores, found): &(u32, Vec<GoalResult>)| {
         let at = begins.iter().position(|(begun, _)| begun == cores)?;
         let end = begins.get(at + 1).map_or(trials.len(), |(_, end)| *end);
         Some(is_bound_limited(found.first()?, trials.get(begins[at].1..end)?))
@@ -105,8 +105,8 @@ fn limited(done: &[(u32, Vec<Found>)], begins: &[(u32, usize)], trials: &[Record
 }
 
 /// Figures so far: rates of both directions, speed-up over the fewest cores, and efficiency per core.
-fn report(done: &[(u32, Vec<Found>)], figures: &mut Vec<Figure>) -> Result<(), Error> {
-    let lower = |found: &[Found]| found.first().and_then(|found| found.lower).unwrap_or_default();
+fn report(done: &[(u32, Vec<GoalResult>)], figures: &mut Vec<Figure>) -> Result<(), Error> {
+    let lower = |found: &[GoalResult]| found.first().and_then(|found| found.lower).unwrap_or_default();
     let rates: Vec<(u32, Load)> = done.iter().map(|(cores, found)| (*cores, lower(found))).collect();
     for SpeedUp { cores, rate, factor, efficiency } in speed_up(&rates) {
         figures.push(figure(&format!("ndr_{cores}c"), 2.0 * rate.pps(), "pps")?);
@@ -134,7 +134,7 @@ mod tests {
     fn each_number_of_cores_is_limited_by_its_own_trials() {
         let found = |upper| {
             let upper = Some(Load::new(upper).expect("a load"));
-            vec![Found { goal: Goal::ndr(), lower: None, upper, throughput: None }]
+            vec![GoalResult { goal: Goal::ndr(), lower: None, upper, throughput: None }]
         };
         let trials = [trial(5.0, false, false), trial(5.0, true, false), trial(5.0, true, false)];
         let done = [(1, found(5.0)), (2, found(5.0)), (4, found(5.0))];

@@ -1,7 +1,7 @@
 //! Peers in turns: the same measurement of several devices, A B B A, and their ratio with its interval.
 
 use quiver_suite::Case;
-use quiver_suite::field::{Device, Feature, Word as _};
+use quiver_suite::field::{Device, Feature, Keyword as _};
 use quiver_verdict::compare::{Confidence, Incomparable, Ratio, paired};
 
 /// A device in a comparison, in one of its modes.

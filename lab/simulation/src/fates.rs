@@ -12,7 +12,7 @@ use crate::traffic::{self, Kind, Layer, Outer, PORTS, Part, port_mac};
 
 /// The fate of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Disposition {
     /// It left by a port, as it was.
     Left(usize),
     /// It left by a port inside a tunnel's datagram; it may be there once more, in another one.
@@ -28,7 +28,7 @@ struct Sent {
     /// The step in which it was sent.
     step: u64,
     taken: bool,
-    fates: Vec<Fate>,
+    fates: Vec<Disposition>,
     /// The fragments of it that have left, by where they belong: which bytes, and by which port.
     parts: BTreeMap<usize, (usize, usize)>,
     /// Whether one of them left in a tunnel's datagram that was fragmented itself: whether all of them leave cannot be told then.
@@ -63,7 +63,7 @@ struct Version {
 
 /// All packets, and all that was configured.
 #[derive(Default)]
-pub struct Fates {
+pub struct Dispositions {
     sent: Vec<Sent>,
     departures: Vec<Departure>,
     versions: Vec<Version>,
@@ -93,7 +93,7 @@ pub struct Fates {
     pub transmitted: u64,
 }
 
-impl Fates {
+impl Dispositions {
     /// The number of the next packet.
     pub fn next(&self) -> u64 {
         self.sent.len() as u64
@@ -120,7 +120,7 @@ impl Fates {
         if let Some(sent) = self.find(bytes) {
             sent.taken = true;
             if !buffer {
-                sent.fates.push(Fate::Dropped("simulated-input", "no-buffer"));
+                sent.fates.push(Disposition::Dropped("simulated-input", "no-buffer"));
             }
         }
     }
@@ -135,7 +135,7 @@ impl Fates {
         let cut = || traffic::part_inside(bytes).and_then(|(part, _)| usize::try_from(part.number).ok());
         let number = traffic::number_of(bytes).and_then(|number| usize::try_from(number).ok()).or_else(cut);
         if let Some(sent) = number.and_then(|number| self.sent.get_mut(number)) {
-            sent.fates.push(Fate::Dropped(node, reason));
+            sent.fates.push(Disposition::Dropped(node, reason));
         }
     }
     /// A packet left by a port. The error says why it should not have.
@@ -290,8 +290,8 @@ impl Fates {
 }
 
 impl Passage {
-    fn fate(&self, out: usize) -> Fate {
-        self.tunnels.first().map_or(Fate::Left(out), |outer| Fate::Inside(out, *outer))
+    fn fate(&self, out: usize) -> Disposition {
+        self.tunnels.first().map_or(Disposition::Left(out), |outer| Disposition::Inside(out, *outer))
     }
 }
 
@@ -328,7 +328,8 @@ fn part_left(sent: &mut Sent, part: &Part, out: usize) -> Result<bool, String> {
         return Err(format!("the bytes {begin} to {end} of its fragment are others"));
     }
     if sent.parts.values().any(|(_, by)| *by != out)
-        || !sent.is_cut_twice && sent.fates.iter().any(|fate| matches!(fate, Fate::Left(_) | Fate::Inside(..)))
+        || !sent.is_cut_twice
+            && sent.fates.iter().any(|fate| matches!(fate, Disposition::Left(_) | Disposition::Inside(..)))
     {
         return Err(format!("parts of it left elsewhere: {:?}, {:?}", sent.parts, sent.fates));
     }

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use quiver_control::Time;
 
 use crate::coroutine::Pause;
-use crate::wire::Seen;
+use crate::wire::PortEvent;
 
 /// Events kept for the report of a failure.
 const KEPT: usize = 60;
@@ -46,11 +46,11 @@ pub enum Event {
 
 impl Event {
     /// An event at a port.
-    pub fn seen(port: &str, seen: &Seen) -> Event {
+    pub fn seen(port: &str, seen: &PortEvent) -> Event {
         let (what, bytes) = match seen {
-            Seen::Taken(bytes) => ("took", bytes),
-            Seen::NoBuffer(bytes) => ("had no buffer for", bytes),
-            Seen::Sent(bytes) => ("sent", bytes),
+            PortEvent::Taken(bytes) => ("took", bytes),
+            PortEvent::NoBuffer(bytes) => ("had no buffer for", bytes),
+            PortEvent::Sent(bytes) => ("sent", bytes),
         };
         Event::Port(port.to_owned(), what, crate::traffic::number_of(bytes))
     }

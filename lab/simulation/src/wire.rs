@@ -19,7 +19,7 @@ arcs! {
 
 /// Something that happened at a port.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Seen {
+pub enum PortEvent {
     /// A worker took a packet off the ring.
     Taken(Vec<u8>),
     /// A worker took a packet off the ring, and had no buffer for it.
@@ -29,7 +29,7 @@ pub enum Seen {
 }
 
 /// Events at all ports, in order, with the ports' names.
-pub type Journal = Arc<Mutex<Vec<(Arc<str>, Seen)>>>;
+pub type Journal = Arc<Mutex<Vec<(Arc<str>, PortEvent)>>>;
 
 /// One port's wire.
 pub struct Wire {
@@ -91,7 +91,7 @@ impl Wire {
     pub fn waiting(&self) -> usize {
         self.queues.iter().map(|ring| lock(&ring.packets).len()).sum()
     }
-    fn note(&self, seen: Seen) {
+    fn note(&self, seen: PortEvent) {
         lock(&self.journal).push((self.name.clone(), seen));
     }
 }
@@ -127,10 +127,10 @@ impl RxQueue for Receiver {
         drop(packets);
         for packet in taken {
             if frame.push_bytes(cx.pool, &packet, cx.interface) {
-                self.wire.note(Seen::Taken(packet));
+                self.wire.note(PortEvent::Taken(packet));
             } else {
                 cx.lose(Next::NoBuffer, 1);
-                self.wire.note(Seen::NoBuffer(packet));
+                self.wire.note(PortEvent::NoBuffer(packet));
             }
         }
         frame.len()
@@ -150,7 +150,7 @@ impl TxQueue for Sender {
         let n = batch.len().min(room);
         for i in 0..n {
             let bytes: Vec<u8> = batch.segments(cx.pool, i).flatten().copied().collect();
-            self.0.note(Seen::Sent(bytes.clone()));
+            self.0.note(PortEvent::Sent(bytes.clone()));
             ring.push_back(bytes);
         }
         n

@@ -17,13 +17,13 @@ use quiver_testkit::daemon::Setup;
 
 use crate::coroutine::{Pause, wait_at_seams};
 use crate::daemon::Simulated;
-use crate::fates::Fates;
+use crate::fates::Dispositions;
 use crate::log::{Event, Log};
 use crate::network::Network;
 use crate::operator::{self, Habit};
 use crate::run::{Bug, Report, Settings};
 use crate::traffic::{self, PORTS};
-use crate::wire::{Seen, lock};
+use crate::wire::{PortEvent, lock};
 use client::{Client, Row};
 use peer::Peer;
 
@@ -40,7 +40,7 @@ pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Repo
         Some(Bug::LostHandoff) => simulated.buffers.plant_lost_handoff(),
         None => {}
     }
-    let mut fates = Fates::default();
+    let mut fates = Dispositions::default();
     fates.changed(Network::read(&simulated.control.save().json), 0);
     let saved = vec![simulated.control.save().text];
     let row = Row::draw(&mut random, 0);
@@ -122,7 +122,7 @@ struct World<'l> {
     random: Rng,
     simulated: Simulated,
     log: &'l mut Log,
-    fates: Fates,
+    fates: Dispositions,
     chances: Chances,
     peers: [Peer; PORTS],
     clients: Vec<Client>,
@@ -223,9 +223,9 @@ impl World<'_> {
         for (port, seen) in seen {
             self.log.note(Event::seen(&port, &seen));
             match seen {
-                Seen::Taken(bytes) => self.fates.taken(&bytes, true),
-                Seen::NoBuffer(bytes) => self.fates.taken(&bytes, false),
-                Seen::Sent(bytes) => self.fates.left(&port, &bytes, step)?,
+                PortEvent::Taken(bytes) => self.fates.taken(&bytes, true),
+                PortEvent::NoBuffer(bytes) => self.fates.taken(&bytes, false),
+                PortEvent::Sent(bytes) => self.fates.left(&port, &bytes, step)?,
             }
         }
         for (bytes, node, reason) in self.simulated.drops() {

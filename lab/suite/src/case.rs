@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::field::{
-    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Keyword, Load, Pace, Scale, Search, Shape, Window,
 };
 use crate::needs::{Needs, Part};
 

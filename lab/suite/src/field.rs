@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 /// A field with a few values.
-pub trait Word: Copy + Sized + 'static {
+pub trait Keyword: Copy + Sized + 'static {
     /// Its name in a file.
     const FIELD: &'static str;
     /// All values.
@@ -23,7 +23,7 @@ macro_rules! words {
             $($(#[$of])* $value,)*
         }
 
-        impl Word for $name {
+        impl Keyword for $name {
             const FIELD: &'static str = $field;
             const ALL: &'static [$name] = &[$($name::$value),*];
 

@@ -6,7 +6,7 @@ use quiver_control::config::{Data, Entry, Malformed, Node, read_yaml};
 use quiver_control::serde_json::Value;
 
 use crate::field::{
-    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Keyword, Load, Pace, Scale, Search, Shape, Window,
 };
 use crate::rules::contradiction;
 use crate::{Case, Position};
@@ -192,7 +192,7 @@ impl Reader<'_> {
     }
 
     /// The values of a field that has a few.
-    fn words<T: Word>(&mut self, entries: Entries<'_>, default: Option<T>) -> Vec<Placed<T>> {
+    fn words<T: Keyword>(&mut self, entries: Entries<'_>, default: Option<T>) -> Vec<Placed<T>> {
         let words: Vec<_> = T::ALL.iter().map(|value| value.word()).collect();
         let expected = format!("one of {}", words.join(", "));
         let value = |word: &str| T::ALL.iter().copied().find(|value| value.word() == word);

@@ -1,7 +1,7 @@
 //! Combinations of fields that cannot be measured.
 
 use crate::field::{
-    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Keyword, Load, Pace, Scale, Search, Shape, Window,
 };
 use crate::{Case, bgp};
 

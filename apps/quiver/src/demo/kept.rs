@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use quiver_netns::{Found, Program, World};
+use quiver_netns::{KeptWorld, Program, World};
 use quiver_site::{Daemon, Site};
 
 use super::WORLD;
@@ -57,8 +57,8 @@ pub fn stop(id: Option<i32>) -> Result<(), Error> {
 }
 
 /// The kept demos of this user, or that with an id.
-fn worlds(id: Option<i32>) -> Result<Vec<Found>, Error> {
-    let mut worlds = Found::all(WORLD);
+fn worlds(id: Option<i32>) -> Result<Vec<KeptWorld>, Error> {
+    let mut worlds = KeptWorld::all(WORLD);
     if let Some(id) = id
         && !worlds.is_empty()
     {
@@ -71,7 +71,7 @@ fn worlds(id: Option<i32>) -> Result<Vec<Found>, Error> {
     Ok(worlds)
 }
 
-fn ids(worlds: &[Found]) -> String {
+fn ids(worlds: &[KeptWorld]) -> String {
     worlds.iter().map(|world| world.id().to_string()).collect::<Vec<_>>().join(" or ")
 }
 

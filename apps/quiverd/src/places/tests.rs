@@ -13,7 +13,7 @@ async fn told_to_go(place: &Place) -> bool {
 fn asking<const N: usize>(places: &Places, user: u32, process: i32) -> [Place; N] {
     [(); N].map(|()| {
         let place = places.take(Peer { user: Some(user), process: Some(process) }).expect("a place");
-        place.is(Doing::Asking);
+        place.is(Activity::Asking);
         place
     })
 }
@@ -22,16 +22,16 @@ fn asking<const N: usize>(places: &Places, user: u32, process: i32) -> [Place; N
 async fn the_one_idle_for_longest_goes_first_and_who_asks_never() {
     let places = Places::new(3);
     let [first, second, asking] = [0; 3].map(|_| places.take(SOMEBODY).expect("a free place"));
-    asking.is(Doing::Asking);
+    asking.is(Activity::Asking);
     advance(Duration::from_millis(1)).await;
-    first.is(Doing::Idle);
+    first.is(Activity::Idle);
     let third = places.take(SOMEBODY).expect("the second one's");
     assert_eq!((told_to_go(&first).await, told_to_go(&second).await), (false, true));
     // Its task ends later, and frees nothing that is not its own.
     drop(second);
-    third.is(Doing::Asking);
+    third.is(Activity::Asking);
     let fourth = places.take(SOMEBODY).expect("the first one's");
-    fourth.is(Doing::Asking);
+    fourth.is(Activity::Asking);
     assert!(told_to_go(&first).await && !told_to_go(&asking).await);
     let told = places.take(SOMEBODY).err().expect("all wait for answers").to_string();
     assert!(told.contains("3 clients wait") && told.contains("3 of them of process 7 of uid 1000"), "{told}");
@@ -43,10 +43,10 @@ async fn the_one_idle_for_longest_goes_first_and_who_asks_never() {
 async fn a_reader_goes_if_it_has_made_no_progress_for_long() {
     let places = Places::new(2);
     let [slow, hanging] = [0; 2].map(|_| places.take(SOMEBODY).expect("a free place"));
-    [&slow, &hanging].into_iter().for_each(|place| place.is(Doing::Reading));
+    [&slow, &hanging].into_iter().for_each(|place| place.is(Activity::Reading));
     advance(READER_HANGS - Duration::from_millis(1)).await;
     assert!(places.take(SOMEBODY).is_err());
-    slow.is(Doing::Reading);
+    slow.is(Activity::Reading);
     advance(Duration::from_millis(1)).await;
     assert!(places.take(SOMEBODY).is_ok());
     assert_eq!((told_to_go(&slow).await, told_to_go(&hanging).await), (false, true));
@@ -57,13 +57,13 @@ async fn a_process_that_has_most_places_shares_with_others_and_not_with_itself()
     let places = Places::new(6);
     let crowd = asking::<6>(&places, 1000, 7);
     advance(Duration::from_millis(1)).await;
-    crowd[0].is(Doing::Asking);
+    crowd[0].is(Activity::Asking);
     assert!(places.take(SOMEBODY).is_err(), "it has all of them");
     let [other] = asking(&places, 1000, 8);
     let of = SOMEBODY;
     assert_eq!(crowd[1].lost().await, Loss::Crowd { of, places: 6, limit: 6 }, "silent for longest");
     // It has no more than those of another, idle process; and the crowd's newcomers take nothing from that.
-    other.is(Doing::Idle);
+    other.is(Activity::Idle);
     assert!(places.take(SOMEBODY).is_err() && !told_to_go(&other).await);
     let second = asking::<2>(&places, 1000, 8);
     assert_eq!(crowd[2].lost().await, Loss::Crowd { of, places: 5, limit: 6 });

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 
 use super::line::line_of;
 use crate::peer::Users;
-use crate::places::{Doing, Loss, Place};
+use crate::places::{Activity, Loss, Place};
 
 /// The way by which changes come.
 const SOURCE: Source = Source("command socket");
@@ -90,7 +90,7 @@ impl Client {
         let author = users.author_of(&self.stream).await;
         let control = control.by(if is_viewer { author.as_viewer() } else { author }).through(SOURCE);
         loop {
-            self.place.is(Doing::Idle);
+            self.place.is(Activity::Idle);
             let request = tokio::select! {
                 biased;
                 loss = self.place.lost() => return self.say_goodbye(Reason::Evicted, &loss),
@@ -116,7 +116,7 @@ impl Client {
     }
 
     async fn answer(&mut self, control: &Control, request: protocol::Request) -> io::Result<()> {
-        self.place.is(Doing::Asking);
+        self.place.is(Activity::Asking);
         // A request's state can be large, and most clients have none: it is not part of the task.
         let (answering, end) = protocol::answer(control, request);
         let mut end = Box::pin(end);
@@ -131,7 +131,7 @@ impl Client {
                 }
                 Some(part) = answering.part() => {
                     self.send(part).await?;
-                    self.place.is(Doing::Asking);
+                    self.place.is(Activity::Asking);
                     // The next part is made in the next turn, however fast the client reads.
                     tokio::task::yield_now().await;
                 }
@@ -172,7 +172,7 @@ impl Client {
                 Err(error) => return Err(error),
             }
             // Patience is for progress: a slow reader of a long answer is served to its end.
-            self.place.is(Doing::Reading);
+            self.place.is(Activity::Reading);
             let mut lost = pin!(self.place.lost());
             tokio::select! {
                 _ = &mut lost => return Err(io::ErrorKind::TimedOut.into()),

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use quiver_memif_client::{
-    Client, ClientError, Event, InterfaceId, Mode, Packets, QueueError, Role, Secret, Settings, What,
+    Client, ClientError, Event, EventKind, InterfaceId, Mode, Packets, QueueError, Role, Secret, Settings,
 };
 
 const INVALID: c_int = -1;
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn quiver_memif_wait(
 }
 impl From<Event> for CEvent {
     fn from(event: Event) -> CEvent {
-        let what = if matches!(event.what, What::Connected(_)) { 1 } else { 2 };
+        let what = if matches!(event.what, EventKind::Connected(_)) { 1 } else { 2 };
         let mut text = [0; 160];
         let words = event.to_string();
         let bytes = words.bytes().filter(|byte| *byte != 0).take(text.len() - 1);

@@ -3,7 +3,7 @@
 use quiver_control::Record;
 use quiver_control::object::Problems;
 use quiver_pg::PgStream;
-use quiver_pg::text::{Told, stream};
+use quiver_pg::text::{ParsedStream, stream};
 
 /// Any words are a stream or an error.
 #[test]
@@ -58,7 +58,7 @@ fn stream_sentences() {
 fn read<'w>(words: impl Iterator<Item = &'w str>) {
     let words: Vec<_> = words.map(str::to_owned).collect();
     match stream(&words) {
-        Ok(Told { stream, .. }) => {
+        Ok(ParsedStream { stream, .. }) => {
             let mut problems = Problems::default();
             let again = PgStream::read_record(&stream.write_record(), &mut problems);
             assert_eq!((again.as_ref(), problems.found), (Some(&stream), vec![]), "{words:?}");

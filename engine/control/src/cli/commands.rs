@@ -15,7 +15,7 @@ use super::missing::Missing;
 use super::registered::{Added, Registered, kind_of, parse};
 use super::reply::Reply;
 use super::script::script;
-use super::words::{self, OpenQuote, Word};
+use super::words::{self, OpenQuote, Token};
 use crate::control::Control;
 
 /// Error of a viewer's command that is not `show`.
@@ -278,7 +278,7 @@ impl Commands {
     }
 }
 
-fn split(line: &str) -> Result<Vec<Word>, CommandError> {
+fn split(line: &str) -> Result<Vec<Token>, CommandError> {
     if line.len() > LINE_MAX {
         return Err(CommandError::new(format!("a line has at most {LINE_MAX} bytes")).at(0..0));
     }

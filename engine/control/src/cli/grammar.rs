@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// A part of a grammar.
 #[derive(Debug, PartialEq)]
 pub(super) enum Part {
-    Word(String),
+    Token(String),
     Argument { name: String, kind: String },
     Sequence(Vec<Rc<Part>>),
     Optional(Rc<Part>),
@@ -27,7 +27,7 @@ impl Part {
     /// Whether no word at all fits it.
     fn may_be_empty(&self) -> bool {
         match self {
-            Part::Word(_) | Part::Argument { .. } => false,
+            Part::Token(_) | Part::Argument { .. } => false,
             Part::Optional(_) | Part::AnyOrder(_) => true,
             Part::Sequence(parts) => parts.iter().all(|part| part.may_be_empty()),
             Part::OneOf(parts) => parts.iter().any(|part| part.may_be_empty()),
@@ -38,7 +38,7 @@ impl Part {
     /// Calls `found` with the name and type of every argument.
     pub fn arguments(&self, found: &mut dyn FnMut(&str, &str)) {
         match self {
-            Part::Word(_) => {}
+            Part::Token(_) => {}
             Part::Argument { name, kind } => found(name, kind),
             Part::Sequence(parts) | Part::OneOf(parts) | Part::AnyOrder(parts) => {
                 parts.iter().for_each(|part| part.arguments(found));
@@ -135,7 +135,7 @@ fn one_part(mut sequence: Vec<Rc<Part>>) -> Result<Rc<Part>, String> {
 
 fn leaf(token: &str) -> Result<Part, String> {
     let Some(argument) = token.strip_prefix('<').and_then(|token| token.strip_suffix('>')) else {
-        return Ok(Part::Word(token.to_owned()));
+        return Ok(Part::Token(token.to_owned()));
     };
     let (name, kind) = argument.split_once(':').unwrap_or((argument, argument));
     if name.is_empty() || kind.is_empty() {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn word(text: &str) -> Rc<Part> {
-        Rc::new(Part::Word(text.to_owned()))
+        Rc::new(Part::Token(text.to_owned()))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::kind::ArgumentKind;
 use super::matching::{self, Arguments, Next, Thread, Unfolded, WORDS_MAX};
 use super::registered::{Entry, Registered, kind_of};
 use super::reply::{Cell, Table};
-use super::words::{self, Word};
+use super::words::{self, Token};
 use crate::control::Control;
 
 /// Largest number of completions.
@@ -33,7 +33,7 @@ pub(super) struct Live<'a> {
 
 impl Live<'_> {
     /// The command that the words fit.
-    pub fn find(&self, line: &str, words: &[Word]) -> Result<(Rc<Entry>, Matches), CommandError> {
+    pub fn find(&self, line: &str, words: &[Token]) -> Result<(Rc<Entry>, Matches), CommandError> {
         let end = line.trim_end().len();
         let mut unfolded = self.begin(words)?;
         for (at, word) in words.iter().enumerate() {
@@ -54,14 +54,14 @@ impl Live<'_> {
     }
 
     /// Parses the words in all ways, and unfolds the threads up to the next word.
-    pub fn threads(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
+    pub fn threads(&self, words: &[Token]) -> Result<Unfolded, CommandError> {
         words.iter().try_fold(self.begin(words)?, |unfolded, word| {
             matching::step(&unfolded.next, word, self).map(matching::unfold)
         })
     }
 
     /// The commands that the words can fit, unfolded up to the first word.
-    fn begin(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
+    fn begin(&self, words: &[Token]) -> Result<Unfolded, CommandError> {
         if let Some(word) = words.get(WORDS_MAX) {
             return Err(CommandError::new(format!("a command has at most {WORDS_MAX} words")).at(word.span.clone()));
         }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use super::command::{CommandError, Item, Matches};
 use super::grammar::Part;
 use super::kind::ArgumentKind;
-use super::words::Word;
+use super::words::Token;
 
 /// More words than this are not a command.
 pub(super) const WORDS_MAX: usize = 256;
@@ -138,7 +138,7 @@ pub(super) fn unfold(threads: impl IntoIterator<Item = Thread>) -> Unfolded {
                 }
             }
             Pending::Part(part) => match &**part {
-                Part::Word(_) | Part::Argument { .. } => {
+                Part::Token(_) | Part::Argument { .. } => {
                     unfolded.next.push(Next { leaf: part.clone(), thread: without });
                 }
                 Part::Sequence(parts) => {
@@ -176,9 +176,9 @@ pub(super) trait Arguments {
 }
 
 /// The threads that `word` matches.
-pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Result<Vec<Thread>, CommandError> {
+pub(super) fn step(next: &[Next], word: &Token, arguments: &dyn Arguments) -> Result<Vec<Thread>, CommandError> {
     let words = |fits: &dyn Fn(&str) -> bool| -> Vec<&Next> {
-        next.iter().filter(|next| matches!(&*next.leaf, Part::Word(text) if fits(text))).collect()
+        next.iter().filter(|next| matches!(&*next.leaf, Part::Token(text) if fits(text))).collect()
     };
     let exact = words(&|text| text == word.text);
     if !exact.is_empty() {
@@ -244,7 +244,7 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
 
 /// Resolves an ambiguous last word of a line if only one of its meanings ends a command: of `clear interface` and
 /// `clear interfaces`, the former needs more words.
-pub(super) fn ending(next: &[Next], word: &Word) -> Option<Unfolded> {
+pub(super) fn ending(next: &[Next], word: &Token) -> Option<Unfolded> {
     let mut found: Option<(&str, Unfolded)> = None;
     for one in next {
         let Some(text) = word_of(&one.leaf).filter(|text| !word.text.is_empty() && text.starts_with(&word.text)) else {
@@ -284,12 +284,12 @@ pub(super) fn expected(next: &[Next], arguments: &dyn Arguments) -> Vec<String> 
 
 pub(super) fn word_of(leaf: &Part) -> Option<&str> {
     match leaf {
-        Part::Word(text) => Some(text),
+        Part::Token(text) => Some(text),
         _ => None,
     }
 }
 
-fn advance(next: Vec<&Next>, word: &Word) -> Vec<Thread> {
+fn advance(next: Vec<&Next>, word: &Token) -> Vec<Thread> {
     let advance = |next: &Next| {
         let (name, argument) = match &*next.leaf {
             Part::Argument { name, .. } => (name.clone(), true),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::CommandError;
-use super::words::Word;
+use super::words::Token;
 
 /// Missing features: the first words of their commands, and the errors for these.
 #[derive(Default)]
@@ -16,13 +16,13 @@ impl Missing {
 
     /// The error for a line that fits no command, if it begins as a command of a missing feature. All of these words but the last
     /// may be abbreviated.
-    pub fn explain(&self, words: &[Word], error: &CommandError) -> Option<CommandError> {
+    pub fn explain(&self, words: &[Token], error: &CommandError) -> Option<CommandError> {
         let wrong = error.place.as_ref()?.start;
         let missing = self.0.borrow();
         let fits = |begins: &[&str]| {
             let Some((last, before)) = begins.split_last() else { return false };
             let Some(word) = words.get(before.len()).filter(|word| word.text == *last) else { return false };
-            let abbreviates = |(begin, word): (&&str, &Word)| !word.text.is_empty() && begin.starts_with(&word.text);
+            let abbreviates = |(begin, word): (&&str, &Token)| !word.text.is_empty() && begin.starts_with(&word.text);
             wrong < word.span.end && before.iter().zip(words).all(abbreviates)
         };
         let found = missing.iter().filter(|(begins, _)| fits(begins)).max_by_key(|(begins, _)| begins.len());

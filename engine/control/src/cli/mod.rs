@@ -41,4 +41,4 @@ pub use near::nearest;
 pub use reply::{Cell, Reply, Table, join_json};
 pub use script::{Piece, goes_on, script};
 pub(crate) use standard::register;
-pub use words::{OpenQuote, Word, join, split};
+pub use words::{OpenQuote, Token, join, split};

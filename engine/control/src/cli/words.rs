@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct Token {
     /// Its text, without quotes.
     pub text: String,
     /// Its place in the line, in bytes, quotes included.
@@ -16,7 +16,7 @@ pub struct Word {
 pub struct OpenQuote(pub usize);
 
 /// Splits a line at white space. Double quotes hold words together; inside them `\"` and `\\` stand for themselves.
-pub fn split(line: &str) -> Result<Vec<Word>, OpenQuote> {
+pub fn split(line: &str) -> Result<Vec<Token>, OpenQuote> {
     let mut words = Vec::new();
     let mut chars = line.char_indices().peekable();
     while let Some((start, first)) = chars.next() {
@@ -46,7 +46,7 @@ pub fn split(line: &str) -> Result<Vec<Word>, OpenQuote> {
         if let Some(open) = quote {
             return Err(OpenQuote(open));
         }
-        words.push(Word { text, span: start..end });
+        words.push(Token { text, span: start..end });
     }
     Ok(words)
 }

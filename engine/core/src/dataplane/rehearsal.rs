@@ -13,7 +13,7 @@ use crate::isa::ticks;
 use crate::place::RECEIVED;
 use crate::trace::Record;
 use crate::tx::{Batch, Ports, TxContext, TxQueue};
-use crate::words::Words;
+use crate::words::HeaderWords;
 
 /// Why nothing can be said of a packet.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ impl Dataplane {
         }
         graph.tracer.arm(input, 1, None);
         let reader = self.domain.register();
-        let (mut emitted, mut outbound, mut words) = (vec![], Outbound::default(), Words::new());
+        let (mut emitted, mut outbound, mut words) = (vec![], Outbound::default(), HeaderWords::new());
         let mut cx = Context {
             level: self.settings.level,
             guard: reader.guard(),

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::handoff::Outbound;
 use crate::isa::Level;
 use crate::tx::Ports;
-use crate::words::Words;
+use crate::words::HeaderWords;
 use quiver_table::Guard;
 use std::any::Any;
 
@@ -27,7 +27,7 @@ pub struct Context<'t> {
     pub output: &'t mut Ports,
     pub(crate) emitted: &'t mut Vec<(u16, Packet)>,
     /// The first bytes of the frame's packets, for stages.
-    pub(crate) words: &'t mut Words,
+    pub(crate) words: &'t mut HeaderWords,
     /// The node at work.
     pub(crate) node: NodeId,
     pub(crate) outbound: &'t mut Outbound,

@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::graph::{Context, Node};
 use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Mask8};
 use crate::vector::Rows;
-use crate::words::Words;
+use crate::words::HeaderWords;
 use quiver_table::simulation::seam;
 
 impl Frame {
@@ -113,7 +113,7 @@ pub(crate) fn node_kernel<S: Stage>() -> &'static str {
 struct FrameLoop<'a, B> {
     body: B,
     pool: &'a mut Pool,
-    words: &'a mut Words,
+    words: &'a mut HeaderWords,
     frame: &'a mut Frame,
 }
 impl<B: Body> Kernel for FrameLoop<'_, B> {

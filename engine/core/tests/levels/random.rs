@@ -13,7 +13,7 @@ use quiver_engine::graph::NodeId;
 use quiver_engine::*;
 use quiver_testkit::wire::{self, Wire};
 
-use fate::Fate;
+use fate::PacketEnd;
 use network::{Counts, INTERFACES, Network};
 
 quiver_testkit::level_tests![frames_meet_the_fates_that_plain_code_finds];
@@ -117,7 +117,7 @@ fn run(level: Level, seed: u64) -> (usize, usize) {
             (0..r.usize(1..4)).for_each(|_| network.toggle(r, &mut bench.dataplane));
         }
         let (odd, quiet) = ([0, 1, 8, 60][r.usize(..4)], r.u8(..4) == 0);
-        let (mut fates, mut expected) = (Vec::<(usize, Fate)>::new(), Expected::new());
+        let (mut fates, mut expected) = (Vec::<(usize, PacketEnd)>::new(), Expected::new());
         // Frames are numbered in the order in which queues are polled.
         let mut frames = BTreeMap::<usize, Frames>::new();
         for interface in 0..INTERFACES {
@@ -180,7 +180,7 @@ struct Frames {
 }
 
 /// Frames are sent in their order; and so are the packets of one that go the same way.
-fn check_order(turn: usize, sent: &[usize], fates: &[(usize, Fate)], frames: &BTreeMap<usize, Frames>) {
+fn check_order(turn: usize, sent: &[usize], fates: &[(usize, PacketEnd)], frames: &BTreeMap<usize, Frames>) {
     for (place, number) in sent.iter().enumerate() {
         let (frame, fate) = &fates[*number];
         let is_split = frames[frame].detours <= SPLITS && !frames[frame].is_taken;

@@ -7,7 +7,7 @@ use quiver_stats::Segment;
 
 /// Value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum EntryValue {
     Scalar(u64),
     Gauge(u64),
     Simple(Vec<Vec<u64>>),
@@ -51,7 +51,7 @@ impl Client {
         self.word(2)
     }
     /// All entries in their order. None if they changed meanwhile.
-    pub fn read(&self) -> Option<Vec<(String, Seen)>> {
+    pub fn read(&self) -> Option<Vec<(String, EntryValue)>> {
         let epoch = self.epoch();
         if self.word(3) != 0 {
             return None;
@@ -70,7 +70,7 @@ impl Client {
         let len = words(&self.bytes(at - 8, 8)?)[0] as u32 as usize;
         self.bytes(at, len * element)
     }
-    fn entries(&self) -> Result<Vec<(String, Seen)>, Torn> {
+    fn entries(&self) -> Result<Vec<(String, EntryValue)>, Torn> {
         let directory = self.vector(self.word(4), 144)?;
         let name = |entry: &[u8]| {
             let name = entry[16..].split(|byte| *byte == 0).next().unwrap_or_default();
@@ -80,17 +80,17 @@ impl Client {
             let head = words(&entry[..16]);
             let value = head[1];
             let seen = match head[0] as u32 {
-                1 => Seen::Scalar(value),
-                9 => Seen::Gauge(value),
+                1 => EntryValue::Scalar(value),
+                9 => EntryValue::Gauge(value),
                 2 => {
                     let rows = words(&self.vector(value, 8)?);
                     let row = |row: &u64| Ok(words(&self.vector(*row, 8)?));
-                    Seen::Simple(rows.iter().map(row).collect::<Result<_, Torn>>()?)
+                    EntryValue::Simple(rows.iter().map(row).collect::<Result<_, Torn>>()?)
                 }
                 3 => {
                     let rows = words(&self.vector(value, 8)?);
                     let row = |row: &u64| Ok(pairs(&self.vector(*row, 16)?));
-                    Seen::Combined(rows.iter().map(row).collect::<Result<_, Torn>>()?)
+                    EntryValue::Combined(rows.iter().map(row).collect::<Result<_, Torn>>()?)
                 }
                 4 => {
                     let texts = words(&self.vector(value, 8)?);
@@ -104,11 +104,11 @@ impl Client {
                             String::from_utf8(bytes).map_err(|_| Torn)
                         }
                     };
-                    Seen::Names(texts.iter().map(text).collect::<Result<_, Torn>>()?)
+                    EntryValue::Names(texts.iter().map(text).collect::<Result<_, Torn>>()?)
                 }
                 6 => {
                     let to = directory.chunks(144).nth(value as u32 as usize).ok_or(Torn)?;
-                    Seen::Symlink(name(to), (value >> 32) as u32)
+                    EntryValue::Symlink(name(to), (value >> 32) as u32)
                 }
                 _ => return Err(Torn),
             };

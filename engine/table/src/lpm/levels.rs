@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::epoch::Domain;
 use crate::routes::Routes;
 use crate::simulation::seam;
-use crate::trie::{BLOCK, Blocks, Refused, Shared, Size, Trie, Words};
+use crate::trie::{BLOCK, Blocks, Refused, Shared, Size, Trie, TrieMemory};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,11 +66,11 @@ impl Trie for Table {
     const BLOCK_CELLS: usize = 256;
     const NODES: &'static [u32] = &[1];
 
-    fn new(words: Words<AtomicU32>, root_bits: u8) -> Table {
+    fn new(words: TrieMemory<AtomicU32>, root_bits: u8) -> Table {
         Table { words, root_shift: 32 - u32::from(root_bits) }
     }
 
-    fn words(&self) -> &Words<AtomicU32> {
+    fn words(&self) -> &TrieMemory<AtomicU32> {
         &self.words
     }
 

@@ -7,7 +7,7 @@ use crate::epoch::Domain;
 use crate::hash::{ExactWriter, Keys128};
 use crate::routes::Routes;
 use crate::simulation::seam;
-use crate::trie::{BLOCK, Blocks, NEAR, Refused, Shared, Size, Trie, Words};
+use crate::trie::{BLOCK, Blocks, NEAR, Refused, Shared, Size, Trie, TrieMemory};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ impl Trie for Table {
     const BLOCK_CELLS: usize = shape::BLOCK_CELLS;
     const NODES: &'static [u32] = shape::SIZES;
 
-    fn new(words: Words<AtomicU64>, root_bits: u8) -> Table {
+    fn new(words: TrieMemory<AtomicU64>, root_bits: u8) -> Table {
         words.blocks.slice(2, 1)[0].store(shape::NOTHING.into(), Ordering::Relaxed);
         Table { words, hosts_first: AtomicBool::new(false), root_bits }
     }
 
-    fn words(&self) -> &Words<AtomicU64> {
+    fn words(&self) -> &TrieMemory<AtomicU64> {
         &self.words
     }
 

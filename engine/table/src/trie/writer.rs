@@ -7,7 +7,7 @@ use super::config::LpmConfig;
 use super::error::LpmError;
 use super::root::RootPages;
 use super::shared::Shared;
-use super::{BLOCK, NEAR, Trie, Words};
+use super::{BLOCK, NEAR, Trie, TrieMemory};
 use crate::address::Address;
 use crate::epoch::Domain;
 use crate::routes::Routes;
@@ -34,7 +34,7 @@ impl<T: Trie> TrieWriter<T> {
             bytes: (4 << size.root_bits) + (size.blocks_max as usize + 1) * Self::BLOCK_BYTES,
             source,
         };
-        let words = Words::new(size, T::BLOCK_CELLS).map_err(refused)?;
+        let words = TrieMemory::new(size, T::BLOCK_CELLS).map_err(refused)?;
         Ok(TrieWriter {
             hosts: T::hosts(domain, size.blocks_max as usize).map_err(refused)?,
             routes: Routes::new(),

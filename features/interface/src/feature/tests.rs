@@ -36,7 +36,7 @@ impl Limit {
 }
 
 impl InterfaceFeature for Limit {
-    type Word = u16;
+    type Setting = u16;
     const NODES: &'static [FeatureNode] = &[
         FeatureNode::new(Direction::Rx, FeatureSpec::new("test-input", "limit-rx", Phase::Filter))
             .also_called(&[("too-much", "Limit Drop")])
@@ -94,7 +94,7 @@ fn house() -> Control {
     }
     control.insert_room(Released::default());
     let nodes = Limit::NODES.iter().map(|node| NodeSpec::new(node.spec.node, Next::ARCS, |_| Idle));
-    register::<Limit>(&control, Words::new(&control), nodes).expect("new");
+    register::<Limit>(&control, FeatureSettings::new(&control), nodes).expect("new");
     for name in ["dummy0", "dummy1"] {
         control.put(dummies::Dummy::new(name.into())).expect("a new name");
     }
@@ -122,7 +122,7 @@ fn enabled(control: &Control) -> Vec<(&'static str, u32)> {
 }
 
 fn words(control: &Control, interface: u32) -> [u16; 2] {
-    Direction::ALL.map(|direction| *control.room::<Words<Limit>>().at(direction, InterfaceId(interface)))
+    Direction::ALL.map(|direction| *control.room::<FeatureSettings<Limit>>().at(direction, InterfaceId(interface)))
 }
 
 #[test]

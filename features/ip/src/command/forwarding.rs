@@ -7,7 +7,7 @@ use crate::adjacency::State;
 use crate::family::Family;
 use crate::fib::group::Group;
 use crate::fib::rows::Buckets;
-use crate::fib::{Fib, Path, Target, Way, hop};
+use crate::fib::{CrossFamilyHop, Fib, Path, Target, hop};
 
 /// The names of interfaces.
 pub(super) struct Names<'a>(pub &'a Interfaces);
@@ -56,16 +56,16 @@ pub(super) fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) 
         Target::SourceLookup(table) => format!("lookup: source in table {table}"),
         Target::Received(interface) => format!("receive: by {}", names.of(interface)),
         Target::Kind(kind, index) => kind_text(names, kind.spec().name, kind.hop(index)),
-        Target::Crossing(_, Way { interface: Some(on), via }) => {
+        Target::Crossing(_, CrossFamilyHop { interface: Some(on), via }) => {
             format!("attached-nexthop: via {via} {}", names.of(on))
         }
-        Target::Crossing(_, Way { interface: None, via }) => format!("recursive: via {via} in table 0"),
+        Target::Crossing(_, CrossFamilyHop { interface: None, via }) => format!("recursive: via {via} in table 0"),
     }
 }
 
 /// A hop in words: the adjacency with what it puts before packets.
 fn hop_text<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> String {
-    if let Some(again) = hop::Again::of(hop) {
+    if let Some(again) = hop::Continuation::of(hop) {
         return again_text(fib, names, again);
     }
     let Some(adjacency) = fib.adjacencies.get(hop) else { return hop::name(hop).unwrap_or("none").into() };
@@ -81,19 +81,19 @@ fn hop_text<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> String {
 }
 
 /// Where a packet is looked up again, in words.
-fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> String {
+fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Continuation) -> String {
     let table = |slot| match fib.tables().find(|table| table.slot == slot) {
         Some(table) => format!("table {}", table.id),
         None => "no table".into(),
     };
     match again {
-        hop::Again::Destination(slot) => format!("lookup: destination in {}", table(slot)),
-        hop::Again::Source(slot) => format!("lookup: source in {}", table(slot)),
-        hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
-        hop::Again::Kind(of_kind) => {
+        hop::Continuation::Destination(slot) => format!("lookup: destination in {}", table(slot)),
+        hop::Continuation::Source(slot) => format!("lookup: source in {}", table(slot)),
+        hop::Continuation::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
+        hop::Continuation::Kind(of_kind) => {
             kind_text(names, fib.kinds.of(of_kind).map_or("unknown", |kind| kind.spec().name), of_kind)
         }
-        hop::Again::Crossing(number) => format!("{}: way {number}", F::NAMES.crossing),
+        hop::Continuation::Crossing(number) => format!("{}: way {number}", F::NAMES.crossing),
     }
 }
 
@@ -107,7 +107,7 @@ fn kind_text(names: &Names, kind: &str, of_kind: hop::KindHop) -> String {
 
 fn hop_json<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> Value {
     match fib.adjacencies.get(hop) {
-        None => match hop::Again::of(hop) {
+        None => match hop::Continuation::of(hop) {
             Some(again) => json!({"again": again_text(fib, names, again)}),
             None => json!({"hop": hop::name(hop)}),
         },

@@ -16,7 +16,7 @@ use quiver_wire::{V4, V6};
 use crate::config::crossing::Crossings;
 use crate::config::room::Ip;
 use crate::family::Family;
-use crate::fib::Way;
+use crate::fib::CrossFamilyHop;
 use crate::fib::group::Groups;
 
 /// A group: of IPv4, or of IPv6.
@@ -42,7 +42,7 @@ async fn follow<F: Family>(control: Control) {
         if is_reshaped {
             exclude(&control);
         }
-        let ways: Vec<(Way, u32)> = {
+        let ways: Vec<(CrossFamilyHop, u32)> = {
             let crossings = control.room::<Crossings<F>>();
             crossings.ways().filter(|(_, group)| turned.contains(group)).collect()
         };
@@ -67,7 +67,7 @@ fn exclude(control: &Control) {
         let of_ip4 = || ways4.ways().map(|(way, group)| (way, At::Ip6(group)));
         let of_ip6 = || ways6.ways().map(|(way, group)| (way, At::Ip4(group)));
         let circling = in_circles(of_ip4().chain(of_ip6()).map(|(_, at)| at), next);
-        let circles = |(way, at): (Way, At)| circling.contains(&at).then_some(way);
+        let circles = |(way, at): (CrossFamilyHop, At)| circling.contains(&at).then_some(way);
         (of_ip4().filter_map(circles).collect(), of_ip6().filter_map(circles).collect())
     };
     control.room_mut::<Ip<V4>>().fib.set_circling(of_ip4);
@@ -82,7 +82,7 @@ fn next<F: Family>(
     other: fn(u32) -> At,
 ) -> Vec<At> {
     let Some(group) = groups.get(group) else { return vec![] };
-    let crossed = group.crossed().filter_map(|way: Way| ways.group(way));
+    let crossed = group.crossed().filter_map(|way: CrossFamilyHop| ways.group(way));
     group.through().map(own).chain(crossed.map(other)).collect()
 }
 

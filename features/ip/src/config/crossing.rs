@@ -12,7 +12,7 @@ use quiver_wire::{IpFamily, V4, V6};
 
 use crate::config::room::Ip;
 use crate::family::Family;
-use crate::fib::{Path, TableId, Target, Way};
+use crate::fib::{CrossFamilyHop, Path, TableId, Target};
 use crate::node::crossing::{Crossing, arcs_of};
 use crate::node::describe;
 use crate::upper;
@@ -20,11 +20,11 @@ use crate::upper;
 /// The next hops of the other family that routes of a family have.
 pub(crate) struct Crossings<F: Family> {
     /// Their numbers, and their groups in the other family.
-    ways: BTreeMap<Way, (u16, u32)>,
+    ways: BTreeMap<CrossFamilyHop, (u16, u32)>,
     /// Where to look for a number that is free: those that were given back last come last.
     next: u16,
     /// Those that are new since [`sweep`] looked last: nothing leads to them if whoever wanted them was refused.
-    fresh: Vec<Way>,
+    fresh: Vec<CrossFamilyHop>,
     /// Groups by number; 0 is none.
     published: Publisher<Paged<u32>>,
     /// MTUs of the family, by interface.
@@ -89,7 +89,7 @@ fn mtus<F: Family>(control: &Control) -> Snapshot<Paged<u16>> {
 }
 
 /// The target of a path by a next hop of the other family. Whoever has it makes a route or a group of it at once.
-pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>, ObjectError> {
+pub(crate) fn target<F: Family>(control: &Control, way: CrossFamilyHop) -> Result<Target<F>, ObjectError> {
     let wrong = |what: &str| ObjectError::field("other-via", what);
     let via = F::Other::from_ip(way.via).ok_or_else(|| wrong("it is not of the other family"))?;
     let mut crossings = control.room_mut::<Crossings<F>>();
@@ -123,7 +123,7 @@ pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>
 pub(crate) fn sweep<F: Family>(control: &Control) {
     let mut crossings = control.room_mut::<Crossings<F>>();
     let fresh = std::mem::take(&mut crossings.fresh);
-    let unused: Vec<Way> = {
+    let unused: Vec<CrossFamilyHop> = {
         let groups = &mut control.room_mut::<Ip<F>>().fib.groups;
         let perhaps = fresh.into_iter().chain(groups.take_uncrossed());
         perhaps.filter(|way| !groups.crosses(*way)).collect()
@@ -141,11 +141,11 @@ pub(crate) fn sweep<F: Family>(control: &Control) {
 
 impl<F: Family> Crossings<F> {
     /// All next hops, each with its group in the other family.
-    pub(crate) fn ways(&self) -> impl Iterator<Item = (Way, u32)> + '_ {
+    pub(crate) fn ways(&self) -> impl Iterator<Item = (CrossFamilyHop, u32)> + '_ {
         self.ways.iter().map(|(way, (_, group))| (*way, *group))
     }
     /// The group of one.
-    pub(crate) fn group(&self, way: Way) -> Option<u32> {
+    pub(crate) fn group(&self, way: CrossFamilyHop) -> Option<u32> {
         self.ways.get(&way).map(|(_, group)| *group)
     }
     fn publish(&mut self, number: u16, group: u32) {

@@ -8,7 +8,7 @@ use quiver_wire::{Header, IpHeader};
 use crate::config::room::Ip;
 use crate::family::Family;
 use crate::fault::{Fault, FaultKind};
-use crate::fib::hop::{self, Again};
+use crate::fib::hop::{self, Continuation};
 use crate::fib::rows::BUCKETS;
 use crate::fib::{Source, TableId};
 use crate::node::again::LOOKUPS_MAX;
@@ -17,10 +17,10 @@ use crate::node::{local, rewrite};
 pub(crate) fn register<F: Family>(control: &Control) {
     let names = F::NAMES;
     decides(control, names.input, receiver);
-    decides(control, names.lookup, |control, record| match Again::of(record.hop) {
+    decides(control, names.lookup, |control, record| match Continuation::of(record.hop) {
         // What is not followed there is for `ip4-lookup-again`.
         Some(_) => route::<F>(control, record),
-        None => last_route::<F>(control, record, (Again::Received(record.rx).hop(), 1 + LOOKUPS_MAX)),
+        None => last_route::<F>(control, record, (Continuation::Received(record.rx).hop(), 1 + LOOKUPS_MAX)),
     });
     undecided(control, names.lookup, Undecided::Packet, &["link-layer-broadcast"]);
     way_out::<F>(control, names.rewrite);
@@ -54,7 +54,7 @@ pub fn way_out<F: Family>(control: &Control, node: &'static str) {
         let refused =
             record.arc == Some(rewrite::Next::TooBig as u16) || record.arc == Some(rewrite::Next::Expired as u16);
         match Fault(record.hop).kind() {
-            _ if record.arc == Some(rewrite::Next::Again as u16) => route::<F>(control, record),
+            _ if record.arc == Some(rewrite::Next::Continuation as u16) => route::<F>(control, record),
             _ if record.arc == Some(rewrite::Next::CannotFragment as u16) => mtu::<F>(control, record),
             _ if record.arc == Some(rewrite::Next::LinkTooSmall as u16) => mtu::<F>(control, record),
             FaultKind::TooBig if refused => mtu::<F>(control, record),
@@ -95,11 +95,13 @@ fn last_route<F: Family>(control: &Control, record: &Record, (mut hop, most): (u
     let mut found = None;
     for _ in 0..most {
         let slot_of = |id| ip.fib.table(id).map(|table| table.slot);
-        let (slot, address) = match Again::of(hop) {
-            None | Some(Again::Kind(_) | Again::Crossing(_)) => break,
-            Some(Again::Destination(slot)) => (slot, header.destination()),
-            Some(Again::Source(slot)) => (slot, header.source()),
-            Some(Again::Received(interface)) => (slot_of(ip.table_of(InterfaceId(interface)))?, header.destination()),
+        let (slot, address) = match Continuation::of(hop) {
+            None | Some(Continuation::Kind(_) | Continuation::Crossing(_)) => break,
+            Some(Continuation::Destination(slot)) => (slot, header.destination()),
+            Some(Continuation::Source(slot)) => (slot, header.source()),
+            Some(Continuation::Received(interface)) => {
+                (slot_of(ip.table_of(InterfaceId(interface)))?, header.destination())
+            }
         };
         let table = ip.fib.tables().find(|table| table.slot == slot)?;
         found = named(&ip, table.id, address);

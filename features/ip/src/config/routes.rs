@@ -9,7 +9,7 @@ use super::objects::{Route, RouteAction, RoutePath, check_route};
 use super::room::Ip;
 use super::{crossing, next_hops, recursion};
 use crate::family::Family;
-use crate::fib::{Path, Source, Special, Target, Way};
+use crate::fib::{CrossFamilyHop, Path, Source, Special, Target};
 
 pub(super) fn register<F: Family>(control: &Control) {
     let kind = Kind::new(apply_route::<F>).check(check_route::<F>);
@@ -73,7 +73,7 @@ fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>
     }
     if let Some(via) = path.other_via {
         let interface = path.interface.as_ref().map(|name| id(&name.0)).transpose()?;
-        return crossing::target(control, Way { interface, via });
+        return crossing::target(control, CrossFamilyHop { interface, via });
     }
     Ok(match (path.action, path.via, &path.interface) {
         (Some(RouteAction::Drop), ..) => Target::Special(Special::Drop),

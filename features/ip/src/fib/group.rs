@@ -12,8 +12,8 @@ use quiver_engine::{Domain, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
 
-use super::hop::{self, Again};
-use super::path::{Path, Target, Way};
+use super::hop::{self, Continuation};
+use super::path::{CrossFamilyHop, Path, Target};
 use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
 
 /// A group.
@@ -40,8 +40,8 @@ pub struct Groups<F: IpFamily> {
     /// Interfaces, and the groups with a path that stays on one of their links.
     links: BTreeSet<(InterfaceId, u32)>,
     /// Ways to next hops of the other family, and the groups with a path over each; and those that none has any more.
-    crossings: BTreeSet<(Way, u32)>,
-    uncrossed: Vec<Way>,
+    crossings: BTreeSet<(CrossFamilyHop, u32)>,
+    uncrossed: Vec<CrossFamilyHop>,
     /// Groups that are ways of the other family, and of those that led somewhere, or nowhere, and do not any more.
     watched: BTreeSet<u32>,
     turned: BTreeSet<u32>,
@@ -54,9 +54,9 @@ pub struct Groups<F: IpFamily> {
 
 /// Whether packets of the other family get anywhere by hops of this one: not where they would be for us or for nobody.
 fn leads(hops: &Buckets) -> bool {
-    hops.iter().any(|hop| match Again::of(*hop) {
-        Some(Again::Kind(of_kind)) => of_kind.is_inside(),
-        Some(again) => matches!(again, Again::Crossing(_)),
+    hops.iter().any(|hop| match Continuation::of(*hop) {
+        Some(Continuation::Kind(of_kind)) => of_kind.is_inside(),
+        Some(again) => matches!(again, Continuation::Crossing(_)),
         None => *hop >= hop::FIRST_ADJACENCY || matches!(*hop, hop::DROP | hop::UNREACHABLE | hop::PROHIBIT),
     })
 }
@@ -67,7 +67,7 @@ impl<F: IpFamily> Group<F> {
         self.through.iter().copied()
     }
     /// The ways to next hops of the other family that its paths lead over.
-    pub(crate) fn crossed(&self) -> impl Iterator<Item = Way> + '_ {
+    pub(crate) fn crossed(&self) -> impl Iterator<Item = CrossFamilyHop> + '_ {
         self.ways().filter_map(Path::crossed)
     }
     /// The paths of its routes.
@@ -232,7 +232,7 @@ impl<F: IpFamily> Groups<F> {
         &self.turns
     }
     /// The groups with a path over a way to a next hop of the other family.
-    pub(super) fn over(&self, way: Way) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn over(&self, way: CrossFamilyHop) -> impl Iterator<Item = u32> + '_ {
         self.crossings.range((way, 0)..=(way, u32::MAX)).map(|(_, id)| *id)
     }
     /// The groups that lead straight through a group.
@@ -260,11 +260,11 @@ impl<F: IpFamily> Groups<F> {
         false
     }
     /// Whether a path leads over a way to a next hop of the other family.
-    pub(crate) fn crosses(&self, way: Way) -> bool {
+    pub(crate) fn crosses(&self, way: CrossFamilyHop) -> bool {
         self.over(way).next().is_some()
     }
     /// The ways that paths led over, and at some time since this was asked last none did.
-    pub(crate) fn take_uncrossed(&mut self) -> Vec<Way> {
+    pub(crate) fn take_uncrossed(&mut self) -> Vec<CrossFamilyHop> {
         std::mem::take(&mut self.uncrossed)
     }
     /// The groups with a path that stays on a link of this interface.
@@ -275,7 +275,7 @@ impl<F: IpFamily> Groups<F> {
 }
 
 /// The ways to next hops of the other family that paths lead over.
-fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = Way> + '_ {
+fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = CrossFamilyHop> + '_ {
     paths.iter().filter_map(Path::crossed)
 }
 

@@ -1,7 +1,7 @@
 //! Hops: what a group's buckets hold, and a lookup puts into a packet's `hop` column.
 //!
 //! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies. A number
-//! with the highest bit set is a kind of next hop and an index ([`Again`]): 6 bits and 24 bits.
+//! with the highest bit set is a kind of next hop and an index ([`Continuation`]): 6 bits and 24 bits.
 
 use quiver_engine::{INTERFACES_MAX, Isa, Lanes, Mask};
 
@@ -41,7 +41,7 @@ pub fn others<I: Isa>(hops: Lanes<I>) -> Mask<I> {
 
 /// Where a packet goes on that has no neighbor yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum Continuation {
     /// It is looked up by its destination, in the table of this slot.
     Destination(u16),
     /// By its source, in the table of this slot.
@@ -57,7 +57,7 @@ pub enum Again {
 // An index may be an interface.
 const _: () = assert!(INTERFACES_MAX <= KindHop::INDEXES);
 
-/// The kinds that are IP's own come first, as [`Again`] says them.
+/// The kinds that are IP's own come first, as [`Continuation`] says them.
 const DESTINATION: u8 = 0;
 const SOURCE: u8 = 1;
 const RECEIVED: u8 = 2;
@@ -112,29 +112,29 @@ impl KindHop {
     }
 }
 
-impl Again {
+impl Continuation {
     /// As a bucket has it.
     pub const fn hop(self) -> u32 {
         let (kind, number) = match self {
-            Again::Destination(slot) => (DESTINATION, slot as u32),
-            Again::Source(slot) => (SOURCE, slot as u32),
-            Again::Received(interface) => (RECEIVED, interface),
-            Again::Crossing(number) => (CROSSING, number as u32),
-            Again::Kind(of_kind) => return of_kind.hop(),
+            Continuation::Destination(slot) => (DESTINATION, slot as u32),
+            Continuation::Source(slot) => (SOURCE, slot as u32),
+            Continuation::Received(interface) => (RECEIVED, interface),
+            Continuation::Crossing(number) => (CROSSING, number as u32),
+            Continuation::Kind(of_kind) => return of_kind.hop(),
         };
         KindHop::new(kind, number).hop()
     }
     /// Decodes a bucket, if it is one of these hops.
     #[inline]
-    pub const fn of(hop: u32) -> Option<Again> {
+    pub const fn of(hop: u32) -> Option<Continuation> {
         let Some(of_kind) = KindHop::of(hop) else { return None };
         let number = of_kind.index as u16;
         Some(match of_kind.kind {
-            DESTINATION => Again::Destination(number),
-            SOURCE => Again::Source(number),
-            RECEIVED => Again::Received(of_kind.index),
-            CROSSING => Again::Crossing(number),
-            OWN.. => Again::Kind(of_kind),
+            DESTINATION => Continuation::Destination(number),
+            SOURCE => Continuation::Source(number),
+            RECEIVED => Continuation::Received(of_kind.index),
+            CROSSING => Continuation::Crossing(number),
+            OWN.. => Continuation::Kind(of_kind),
         })
     }
 }
@@ -167,18 +167,18 @@ mod tests {
     #[test]
     fn where_to_look_again_fits_a_bucket() {
         let all = [
-            Again::Destination(0),
-            Again::Source(4095),
-            Again::Received(INTERFACES_MAX - 1),
-            Again::Crossing(3),
-            Again::Kind(KindHop::new(OWN, 0)),
-            Again::Kind(KindHop::new(KindHop::OF_INTERFACE, 7)),
-            Again::Kind(KindHop::new(KindHop::INSIDE | 3, KindHop::INDEXES - 1)),
+            Continuation::Destination(0),
+            Continuation::Source(4095),
+            Continuation::Received(INTERFACES_MAX - 1),
+            Continuation::Crossing(3),
+            Continuation::Kind(KindHop::new(OWN, 0)),
+            Continuation::Kind(KindHop::new(KindHop::OF_INTERFACE, 7)),
+            Continuation::Kind(KindHop::new(KindHop::INSIDE | 3, KindHop::INDEXES - 1)),
         ];
         for again in all {
-            assert_eq!(Again::of(again.hop()), Some(again));
+            assert_eq!(Continuation::of(again.hop()), Some(again));
         }
-        assert_eq!((Again::of(NO_ROUTE), Again::of(FIRST_ADJACENCY)), (None, None));
+        assert_eq!((Continuation::of(NO_ROUTE), Continuation::of(FIRST_ADJACENCY)), (None, None));
         assert!(
             all.iter().all(|again| again.hop() & MANY == 0),
             "the bit says something else of a group's first bucket"

@@ -31,9 +31,9 @@ use quiver_wire::Prefix;
 use crate::adjacency::{Adjacencies, Link, Numbers, State};
 use attached::Attached;
 use group::{Groups, Share, spread};
-use hop::Again;
+use hop::Continuation;
 use kind::Kinds;
-pub use path::{Path, Source, Special, TableId, Target, Way};
+pub use path::{CrossFamilyHop, Path, Source, Special, TableId, Target};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
@@ -96,9 +96,9 @@ pub struct Fib<F: Forwarding> {
     slots: BTreeSet<u16>,
     attached: Attached<F>,
     /// Ways to next hops of the other family that lead nowhere there at present.
-    astray: BTreeSet<Way>,
+    astray: BTreeSet<CrossFamilyHop>,
     /// Those that lead back to where they began.
-    circling: BTreeSet<Way>,
+    circling: BTreeSet<CrossFamilyHop>,
     /// The kinds of next hops that rooms have registered.
     pub kinds: Kinds,
     /// The groups.
@@ -191,7 +191,7 @@ impl<F: Forwarding> Fib<F> {
         }
     }
     /// Notes whether a way to a next hop of the other family leads anywhere there.
-    pub(crate) fn set_way(&mut self, way: Way, leads: bool) {
+    pub(crate) fn set_way(&mut self, way: CrossFamilyHop, leads: bool) {
         let changed = match leads {
             true => self.astray.remove(&way),
             false => self.astray.insert(way),
@@ -202,7 +202,7 @@ impl<F: Forwarding> Fib<F> {
         }
     }
     /// Notes the ways to next hops of the other family by which packets would come back, for ever: they are none.
-    pub(crate) fn set_circling(&mut self, ways: BTreeSet<Way>) {
+    pub(crate) fn set_circling(&mut self, ways: BTreeSet<CrossFamilyHop>) {
         let before = std::mem::replace(&mut self.circling, ways);
         let changed = before.symmetric_difference(&self.circling);
         let over: BTreeSet<u32> = changed.flat_map(|way| self.groups.over(*way)).collect();
@@ -312,15 +312,15 @@ impl<F: Forwarding> Fib<F> {
             Target::NextHop(interface, address) => Some([adjacency(self, interface, Some(address))?; BUCKETS]),
             Target::Link(interface) => Some([adjacency(self, interface, None)?; BUCKETS]),
             Target::Special(special) => Some([special_hop(special); BUCKETS]),
-            Target::Lookup(table) => Some([Again::Destination(self.tables.get(&table)?.slot).hop(); BUCKETS]),
-            Target::SourceLookup(table) => Some([Again::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
-            Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
+            Target::Lookup(table) => Some([Continuation::Destination(self.tables.get(&table)?.slot).hop(); BUCKETS]),
+            Target::SourceLookup(table) => Some([Continuation::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
+            Target::Received(interface) => Some([Continuation::Received(interface.0).hop(); BUCKETS]),
             Target::Kind(kind, index) => Some([kind.hop(index).hop(); BUCKETS]),
             Target::Crossing(number, way) => {
                 let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
                 let leads = !self.astray.contains(&way) && !self.circling.contains(&way);
                 let is_way = leads && way.interface.is_none_or(is_up);
-                is_way.then(|| [Again::Crossing(number).hop(); BUCKETS])
+                is_way.then(|| [Continuation::Crossing(number).hop(); BUCKETS])
             }
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;

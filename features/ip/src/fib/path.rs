@@ -156,7 +156,7 @@ impl fmt::Display for Special {
 
 /// A next hop of the other family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Way {
+pub struct CrossFamilyHop {
     /// The interface that leads to it; without one it is looked up in that family's table 0.
     pub interface: Option<InterfaceId>,
     /// Its address.
@@ -183,7 +183,7 @@ pub enum Target<F: IpFamily> {
     /// To the next hop of this index, of a kind that a room has registered.
     Kind(Kind, u32),
     /// To a router known by an address of the other family (RFC 8950), by the number of the way to it.
-    Crossing(u16, Way),
+    Crossing(u16, CrossFamilyHop),
 }
 
 /// One of the paths of a route.
@@ -201,7 +201,7 @@ pub struct Path<F: IpFamily> {
 
 impl<F: IpFamily> Path<F> {
     /// The way to a next hop of the other family that it leads over.
-    pub(crate) fn crossed(&self) -> Option<Way> {
+    pub(crate) fn crossed(&self) -> Option<CrossFamilyHop> {
         match self.target {
             Target::Crossing(_, way) => Some(way),
             _ => None,

@@ -11,7 +11,7 @@ use quiver_wire::{Header, IpHeader};
 
 use crate::disposition::{Disposition, Dispositions};
 use crate::family::Family;
-use crate::fib::hop::{self, Again, KindHop};
+use crate::fib::hop::{self, Continuation, KindHop};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::table::group_of;
 use crate::fib::{Reader, View};
@@ -111,11 +111,11 @@ impl<F: Family> Tables<'_, F> {
         length: usize,
     ) -> (u32, u32) {
         for _ in 0..LOOKUPS_MAX {
-            let (slot, address) = match Again::of(hop) {
-                None | Some(Again::Kind(_) | Again::Crossing(_)) => break,
-                Some(Again::Destination(slot)) => (slot.into(), to),
-                Some(Again::Source(slot)) => (slot.into(), from),
-                Some(Again::Received(interface)) => {
+            let (slot, address) = match Continuation::of(hop) {
+                None | Some(Continuation::Kind(_) | Continuation::Crossing(_)) => break,
+                Some(Continuation::Destination(slot)) => (slot.into(), to),
+                Some(Continuation::Source(slot)) => (slot.into(), from),
+                Some(Continuation::Received(interface)) => {
                     rx = interface;
                     (self.ingress.word(rx), to)
                 }

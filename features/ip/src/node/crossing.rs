@@ -10,7 +10,7 @@ use super::again::LOOKUPS_MAX;
 use super::too_big::{self, Cutting};
 use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::Family;
-use crate::fib::hop::{self, Again};
+use crate::fib::hop::{self, Continuation};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::ingress::Ingress;
 use crate::node::rewrite;
@@ -25,7 +25,7 @@ arcs! {
         Expired => node (F::NAMES.error),
         CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
-        Again => node (F::NAMES.again),
+        Continuation => node (F::NAMES.again),
         /// Back in their own family.
         Rewrite => node (F::NAMES.rewrite),
         Drop => drop "route-drop",
@@ -127,21 +127,21 @@ enum End {
 fn follow(hop: u32, hash: u32, ways: (&Paged<u32>, &Paged<u32>), rows: (&[GroupRow], &[GroupRow])) -> End {
     // Where the hop at hand is of.
     let (mut hop, mut is_own) = (hop, true);
-    if Again::of(hop).is_none() {
+    if Continuation::of(hop).is_none() {
         return End::Other(hop);
     }
     for _ in 0..LOOKUPS_MAX {
-        let Some(Again::Crossing(number)) = Again::of(hop) else { break };
+        let Some(Continuation::Crossing(number)) = Continuation::of(hop) else { break };
         let (ways, rows) = if is_own { (ways.0, rows.1) } else { (ways.1, rows.0) };
         let group = ways.get(number.into()).copied().filter(|group| *group != 0);
         hop = group.and_then(|group| rows.get(group as usize)).map_or(hop::UNRESOLVED, |row| row.hop(hash));
         is_own = !is_own;
     }
-    match Again::of(hop) {
+    match Continuation::of(hop) {
         // It means the same in both families.
-        Some(Again::Kind(of_kind)) if of_kind.is_inside() => End::Own(hop),
+        Some(Continuation::Kind(of_kind)) if of_kind.is_inside() => End::Own(hop),
         // Ways in a circle; or tables and interfaces of the other family, which mean nothing to the packet.
-        Some(Again::Crossing(_)) => End::Own(hop::UNRESOLVED),
+        Some(Continuation::Crossing(_)) => End::Own(hop::UNRESOLVED),
         Some(_) if !is_own => End::Other(hop::UNRESOLVED),
         _ if is_own => End::Own(hop),
         _ => End::Other(hop),

@@ -11,7 +11,7 @@ use quiver_engine::{
 
 use crate::disposition::Dispositions;
 use crate::family::{BACK, Family};
-use crate::fib::hop::Again;
+use crate::fib::hop::Continuation;
 use crate::fib::rows::{GroupRow, GroupRows, slots};
 use crate::fib::table::group_of;
 use crate::fib::{Reader, TrieView, View, hop};
@@ -273,9 +273,9 @@ impl<F: Family> LookupBody<'_, F> {
         for lane in 0..LANES {
             let mut hop = hops[lane];
             for _ in 0..LOOKUPS_MAX {
-                let (slot, address) = match Again::of(hop) {
-                    Some(Again::Destination(slot)) => (slot, to[lane]),
-                    Some(Again::Source(slot)) => (slot, from[lane]),
+                let (slot, address) = match Continuation::of(hop) {
+                    Some(Continuation::Destination(slot)) => (slot, to[lane]),
+                    Some(Continuation::Source(slot)) => (slot, from[lane]),
                     _ => break,
                 };
                 let table = self.ingress.table(slot.into());

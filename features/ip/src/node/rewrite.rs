@@ -26,7 +26,7 @@ arcs! {
         Expired => node (F::NAMES.error),
         CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
-        Again => node (F::NAMES.again),
+        Continuation => node (F::NAMES.again),
         /// It is longer than a link takes that is too small for the family. Families without such a limit have no such arc.
         LinkTooSmall => drop "link-mtu-below-minimum",
     }

@@ -8,7 +8,7 @@ use quiver_engine::{Context, Frame, MetadataKey, Node, Pool, Snapshot, StageNode
 use super::rewrite::{Next, Rewrite};
 use super::too_big::{self, Cutting};
 use crate::family::Family;
-use crate::fib::hop::Again;
+use crate::fib::hop::Continuation;
 use crate::ingress::Ingress;
 use crate::upper::Upper;
 
@@ -39,8 +39,8 @@ impl<F: Family> Node for RewriteNode<F> {
             // What is below changes arcs and interfaces.
             frame.set_mixed();
             for i in frame.left() {
-                if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
-                    frame.next[i] = Next::Again.into();
+                if frame.next[i] == Next::Resolve as u16 && Continuation::of(frame.hop[i]).is_some() {
+                    frame.next[i] = Next::Continuation.into();
                 }
             }
             let table = stage.adjacencies.read(cx.guard);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
-use quiver_ip::fib::hop::{self, Again};
+use quiver_ip::fib::hop::{self, Continuation};
 use quiver_ip::fib::{TableId, Target};
 use quiver_ip::{Family, Ip};
 use quiver_scenarios::ROOMS;
@@ -91,8 +91,8 @@ fn found<F: Family>(daemon: &Daemon, to: &str) -> BTreeSet<String> {
     let to: F::Address = to.parse().unwrap_or_else(|_| panic!("{to} is an address"));
     let ip = daemon.control().room::<Ip<F>>();
     let (_, group) = ip.fib.table(TableId::DEFAULT).expect("there").find(to).expect("a route");
-    let name = |hop: u32| match Again::of(hop) {
-        Some(Again::Crossing(number)) => {
+    let name = |hop: u32| match Continuation::of(hop) {
+        Some(Continuation::Crossing(number)) => {
             let mut paths = ip.fib.groups.iter().flat_map(|(_, group)| group.ways());
             let via = paths.find_map(|path| match path.target {
                 Target::Crossing(other, way) if other == number => Some(way.via),

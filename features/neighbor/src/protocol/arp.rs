@@ -12,13 +12,13 @@ use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{EtherType, Header, InterfaceAddress, MacAddress, V4};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Question, Saying, Sort};
+use super::{Announcement, Message, Protocol, Question, Sort};
 use crate::{keeper, messages};
 
 arcs! {
     /// Where ARP packets go from `arp-input`.
     pub enum Next {
-        Heard => done "heard",
+        ReceivedMessage => done "heard",
         /// Requests and replies that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
@@ -48,8 +48,8 @@ impl Protocol for V4 {
     const CARRIED: EtherType = EtherType::ARP;
     const ALL: MacAddress = MacAddress::BROADCAST;
     // ANNOUNCE_NUM of RFC 5227, 1.1.
-    const SAYINGS: &'static [(Duration, Saying)] =
-        &[(Duration::ZERO, Saying::Claim), (ANNOUNCE_INTERVAL, Saying::Claim)];
+    const SAYINGS: &'static [(Duration, Announcement)] =
+        &[(Duration::ZERO, Announcement::Claim), (ANNOUNCE_INTERVAL, Announcement::Claim)];
 
     fn read(
         bytes: &[u8],

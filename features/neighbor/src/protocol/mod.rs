@@ -35,7 +35,7 @@ pub trait Protocol: Family {
     /// MAC address of messages to all hosts.
     const ALL: MacAddress;
     /// Announcements of a new address, each with its delay after the first.
-    const SAYINGS: &'static [(Duration, Saying)];
+    const SAYINGS: &'static [(Duration, Announcement)];
 
     /// Parses the message of a packet that control needs; else returns the packet's arc. Hosts that `is_guest` accepts
     /// are on the link, whatever their addresses.
@@ -81,7 +81,7 @@ pub struct Question<F: Protocol> {
 
 /// An announcement of one of our addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Saying {
+pub enum Announcement {
     /// Probe: is the address in use?
     Probe,
     /// It is ours.

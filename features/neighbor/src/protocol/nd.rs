@@ -15,14 +15,14 @@ use quiver_wire::nd::{
 use quiver_wire::{EtherType, Header, Icmp6Type, Ip6Header, IpProtocol, MacAddress, V6};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Question, Saying, Sort};
+use super::{Announcement, Message, Protocol, Question, Sort};
 use crate::table::Neighbors;
 use crate::{keeper, messages};
 
 arcs! {
     /// Where packets go from `nd-input`, which `icmp6-input` has checked.
     pub enum Next {
-        Heard => done "heard",
+        ReceivedMessage => done "heard",
         /// Solicitations and advertisements that control sends.
         Send => features "interface-output",
         Busy => drop "control-busy",
@@ -72,7 +72,8 @@ impl Protocol for V6 {
     const CARRIED: EtherType = EtherType::IP6;
     const ALL: MacAddress = MacAddress([0x33, 0x33, 0, 0, 0, 1]);
     // RFC 4862, 5.4.2, with DupAddrDetectTransmits of 1, and RFC 4861, 7.2.6.
-    const SAYINGS: &'static [(Duration, Saying)] = &[(Duration::ZERO, Saying::Probe), (RETRANSMISSION, Saying::Claim)];
+    const SAYINGS: &'static [(Duration, Announcement)] =
+        &[(Duration::ZERO, Announcement::Probe), (RETRANSMISSION, Announcement::Claim)];
 
     fn read(
         bytes: &[u8],

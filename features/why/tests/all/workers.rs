@@ -106,7 +106,8 @@ fn as_long_as_workers_hand_nothing_over_each_has_what_it_received() {
     let mut daemon = router(2, &[TWO]);
     for (id, ip6) in (0..10).zip([false, true].into_iter().cycle()) {
         let [first, last] = [(0, false), (1, true)].map(|place| part(ip6, true, id, place));
-        let waits = |way: quiver_why::way::Way| way.0.last().is_some_and(|step| step.node.ends_with("-reassembly"));
+        let waits =
+            |way: quiver_why::way::PacketPath| way.0.last().is_some_and(|step| step.node.ends_with("-reassembly"));
         assert!(waits(way(&mut daemon, "pg1", &last)));
         daemon.send("pg1", &first).expect("it has room");
         daemon.settle().expect("nothing circles");

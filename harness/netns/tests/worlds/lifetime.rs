@@ -11,7 +11,7 @@ use std::{fs, thread};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use quiver_netns::{Found, Namespace, Program, World, run, veth};
+use quiver_netns::{KeptWorld, Namespace, Program, World, run, veth};
 
 /// Name of the kept world.
 const KEPT: &CStr = c"netns-kept";
@@ -91,7 +91,7 @@ fn kept() -> Result<(), Failed> {
     let (mut child, mut output, namespace) = start(role)?;
     output.read_to_string(&mut String::new())?;
     assert_eq!(child.wait()?.code(), Some(0));
-    let [world] = Found::all(KEPT)[..] else { return Err("the kept world should be found".into()) };
+    let [world] = KeptWorld::all(KEPT)[..] else { return Err("the kept world should be found".into()) };
     let links = run(world.command("server", "ip").args(["-brief", "link"]))?;
     assert!(links.contains("eth0@"), "{links}");
     assert!(world.path("/run/netns/client").exists());

@@ -7,7 +7,7 @@ mod counted;
 
 use std::path::Path;
 
-use quiver_kept::{Counts, Kept, Outcome};
+use quiver_kept::{Counts, KeptCounts, Outcome};
 
 pub use counted::run as run_counted;
 
@@ -31,7 +31,8 @@ pub fn run(file: &Path, compiler: &str) -> Result<(), String> {
         }
     }
     let columns = ["path", "way", "vector", "level"];
-    let kept = Kept::read(file, &columns, "instructions", "cargo xtask instructions").map_err(|e| e.to_string())?;
+    let kept =
+        KeptCounts::read(file, &columns, "instructions", "cargo xtask instructions").map_err(|e| e.to_string())?;
     match kept.settle(compiler, counts, quiver_kept::update_is_asked()).map_err(|error| error.to_string())? {
         Outcome::Same(count) => println!("{count} counts, each within 2 % of its row"),
         Outcome::Skipped(sentence) => println!("{sentence}"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use quiver_compare::bisect::{Bisection, BisectionError, Commits, Event, Found, Question};
+use quiver_compare::bisect::{Bisection, BisectionError, BisectionResult, Commits, Event, Question};
 use quiver_compare::gate::Plan;
 use quiver_compare::{Builds, CommandError, Git, Script};
 use quiver_stop::Stop;
@@ -96,7 +96,10 @@ impl Commits for Scripted {
     }
 }
 
-fn bisected(scripted: &mut Scripted, commits: &[String]) -> (Result<Found, BisectionError<CommandError>>, Vec<String>) {
+fn bisected(
+    scripted: &mut Scripted,
+    commits: &[String],
+) -> (Result<BisectionResult, BisectionError<CommandError>>, Vec<String>) {
     let question = Question { commits: commits.to_vec(), samples: 8, method: vec![scripted.measure.0.clone()] };
     let mut bisection = Bisection::open::<CommandError>(&scripted.state.join("state.json"), question).unwrap();
     let mut events = Vec::new();

@@ -1,6 +1,6 @@
 //! VPP's configuration, as CLI commands.
 
-use quiver_suite::field::{Buffers, Feature, Function, Pace, Word as _};
+use quiver_suite::field::{Buffers, Feature, Function, Keyword as _, Pace};
 use quiver_suite::{Case, Routes, Side, Traffic};
 
 use crate::{Job, MTU, Port, features, ring_size, routes};

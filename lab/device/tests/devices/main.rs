@@ -19,7 +19,7 @@ use quiver_device::{Device, Error, Job, start};
 use quiver_netns::{World, enter, find};
 use quiver_stop::Stop;
 use quiver_suite::Case;
-use quiver_suite::field::{Device as Name, Function, Word as _};
+use quiver_suite::field::{Device as Name, Function, Keyword as _};
 
 /// Cases by memif: devices, and what they do there.
 const MEMIF: [(&[Name], &str); 27] = [

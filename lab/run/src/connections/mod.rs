@@ -11,7 +11,7 @@ use quiver_connections::Load;
 use quiver_search::mlr::{Goal, Mlr};
 use quiver_search::{Load as Rate, Progress, Search, Seconds, Step, TrialResult};
 use quiver_stop::Stop;
-use quiver_suite::field::{Device, Driver, Word as _};
+use quiver_suite::field::{Device, Driver, Keyword as _};
 use quiver_suite::{Case, Traffic};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ impl Through {
 
 /// Order for a run.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RunOrder {
     /// The load in words, as `connections start` reads them; addresses are added where a device has its own.
     pub words: String,
     /// Path of the connections.
@@ -111,7 +111,7 @@ impl Report {
 /// # Errors
 /// The load is wrong, the machine cannot do it, or generator or device fail.
 pub fn connections(
-    asked: &Asked,
+    asked: &RunOrder,
     place: &Place,
     stop: &Stop,
     tell: &mut dyn FnMut(&Progress),

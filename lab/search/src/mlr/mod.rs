@@ -92,7 +92,7 @@ impl Mlr {
 
 /// The result for a goal.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Found {
+pub struct GoalResult {
     /// The goal.
     pub goal: Goal,
     /// The highest load that is within the goal, below all that are known not to be.
@@ -132,7 +132,7 @@ struct Asked {
 
 impl MlrSearch {
     /// The bounds of each goal so far. May be called between any two trials.
-    pub fn found(&self) -> Vec<Found> {
+    pub fn found(&self) -> Vec<GoalResult> {
         let of_goal = |(at, goal): (usize, &Goal)| {
             let id = self.final_target(at);
             let Interval { lower, upper } = self.book.bounds(id);
@@ -141,7 +141,7 @@ impl MlrSearch {
                 let loss_ratio = self.book.tally(rung, id)?.loss_at_quantile(&self.book.targets[id]);
                 Some(Load::known(self.grid.load(rung) * (1.0 - loss_ratio)))
             });
-            Found { goal: goal.clone(), lower: lower.map(load), upper: upper.map(load), throughput }
+            GoalResult { goal: goal.clone(), lower: lower.map(load), upper: upper.map(load), throughput }
         };
         self.mlr.goals.iter().enumerate().map(of_goal).collect()
     }
@@ -165,7 +165,7 @@ impl MlrSearch {
         })
     }
 
-    fn ask(&mut self, rung: Rung, duration: f64, by: Option<(usize, Nomination)>) -> Step<Vec<Found>> {
+    fn ask(&mut self, rung: Rung, duration: f64, by: Option<(usize, Nomination)>) -> Step<Vec<GoalResult>> {
         self.asked = Some(Asked { rung, by });
         let (load, duration) = (Load::known(self.grid.load(rung)), Seconds::known(duration));
         Step::Trial(self.ledger.ask(Trial { load, duration }))
@@ -220,9 +220,9 @@ impl MlrSearch {
 }
 
 impl Search for MlrSearch {
-    type Outcome = Vec<Found>;
+    type Outcome = Vec<GoalResult>;
 
-    fn next(&mut self) -> Result<Step<Vec<Found>>, Error> {
+    fn next(&mut self) -> Result<Step<Vec<GoalResult>>, Error> {
         if let Some(trial) = self.ledger.asked() {
             return Ok(Step::Trial(trial));
         }

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use libtest_mimic::Failed;
 use quiver_oracle::Packages;
 use quiver_search::device::Device;
-use quiver_search::mlr::{Found, Goal, Mlr};
+use quiver_search::mlr::{Goal, GoalResult, Mlr};
 use quiver_search::{Error, Load, Search, Seconds, Trial, TrialResult};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn one(library: &mut Library, seed: u64) -> Ended {
     assert_eq!(ours.len(), theirs.len(), "{}", what());
     match (&result, &expected) {
         (Ok(found), Ok(expected)) => {
-            let of = |found: &Found| [found.lower, found.upper, found.throughput];
+            let of = |found: &GoalResult| [found.lower, found.upper, found.throughput];
             assert_eq!(&found.iter().map(of).collect::<Vec<_>>(), expected, "{}", what());
             if found.iter().any(|found| found.upper.is_none()) { Ended::AboveMax } else { Ended::Bounded }
         }

@@ -1,7 +1,7 @@
 //! The path and the end of a packet in the model, and which packets must keep their order.
 
 /// The path and the end of a packet, or of a copy that a node makes of it.
-pub struct Fate {
+pub struct PacketEnd {
     /// The interface that sends it, with its bytes.
     pub sent: Option<(u32, Vec<u8>)>,
     /// The nodes that it passes.
@@ -37,7 +37,7 @@ struct Gap {
     aside: Vec<Passed>,
 }
 
-impl Fate {
+impl PacketEnd {
     fn gaps(&self) -> Vec<Gap> {
         let mut gaps = vec![];
         let mut last = Gap { behind: None, aside: vec![] };
@@ -52,7 +52,7 @@ impl Fate {
     }
     /// Whether a packet that was received behind this one, in the same frame, must not overtake it. `is_split` says that the frame is split
     /// wherever one goes aside.
-    pub fn keeps_ahead_of(&self, behind: &Fate, is_split: bool) -> bool {
+    pub fn keeps_ahead_of(&self, behind: &PacketEnd, is_split: bool) -> bool {
         if self.is_ambiguous || behind.is_ambiguous {
             return false;
         }

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use quiver_engine::graph::Blueprint;
 use quiver_engine::*;
 
-use super::fate::{Fate, Made, Passed};
+use super::fate::{Made, PacketEnd, Passed};
 use super::nodes::{self, Extra, FORMS, Move};
 use super::rules::{Key, Model, Rule, Table};
 
@@ -165,14 +165,14 @@ impl Network {
         next.map_or(self.ends[arc], |feature| features[feature])
     }
     /// The fates of a packet that an interface receives, and of its copies.
-    pub fn walk(&self, bytes: &[u8], rx: u32, counts: &mut Counts) -> Vec<Fate> {
+    pub fn walk(&self, bytes: &[u8], rx: u32, counts: &mut Counts) -> Vec<PacketEnd> {
         counts.of(rx, 0, bytes.len());
         counts.add(INPUT, "packets");
         counts.add(INPUT, "device-input");
         let packet = Model::new(bytes, rx);
         let first = self.onto(0, 0, &packet);
         let mut fates = vec![];
-        let mut open = vec![(packet, Fate { sent: None, path: vec![], is_ambiguous: false }, (first, false))];
+        let mut open = vec![(packet, PacketEnd { sent: None, path: vec![], is_ambiguous: false }, (first, false))];
         while let Some((mut packet, mut fate, (at, is_by_name))) = open.pop() {
             counts.add(at, "packets");
             if at == OUTPUT {
@@ -219,11 +219,15 @@ impl Network {
                 match next {
                     Some(next) => {
                         let is_by_name = matches!(spec.to, To::Node(_));
-                        open.push((packet.clone(), Fate { sent: None, path, is_ambiguous: false }, (next, is_by_name)));
+                        open.push((
+                            packet.clone(),
+                            PacketEnd { sent: None, path, is_ambiguous: false },
+                            (next, is_by_name),
+                        ));
                     }
                     None => {
                         drop_packet(packet, counts);
-                        fates.push(Fate { sent: None, path, is_ambiguous: false });
+                        fates.push(PacketEnd { sent: None, path, is_ambiguous: false });
                     }
                 }
             }

@@ -4,19 +4,19 @@
 use quiver_interface::Interfaces;
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
-use quiver_why::way::Way;
+use quiver_why::way::PacketPath;
 use serde_json::Value;
 
 /// The predicted path of a frame.
-pub fn way(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> Way {
+pub fn way(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> PacketPath {
     let id = daemon.control().room::<Interfaces>().id_of(interface).expect("it was created");
     let (control, frame) = (daemon.control().clone(), frame.to_owned());
-    let way = daemon.run_task(async move { Way::of(&control, id, &frame).await });
+    let way = daemon.run_task(async move { PacketPath::of(&control, id, &frame).await });
     way.expect("it has a receive queue")
 }
 
 /// Predicts the path of a frame and sends it: nodes and arcs must be the same.
-pub fn compare(daemon: &mut Daemon, interface: &str, frame: &[u8], name: &str) -> Way {
+pub fn compare(daemon: &mut Daemon, interface: &str, frame: &[u8], name: &str) -> PacketPath {
     let said = way(daemon, interface, frame);
     daemon.run("trace add pg-input 1").expect("there is such a node");
     daemon.send(interface, frame).expect("it has room");
