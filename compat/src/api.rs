@@ -10,6 +10,7 @@ mod raw;
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -49,26 +50,30 @@ pub(crate) enum Answer {
 
 /// An answer that is made part by part, as the client reads.
 pub(crate) trait Parts {
-    /// Writes the next part, and says whether there was one.
+    /// Goes on by a step, which may write a part, and says whether there was one.
     fn next(&mut self, out: &mut Vec<u8>) -> bool;
     /// About how much memory is kept for the others, in bytes.
     fn held(&self) -> usize;
 }
 
 /// Messages of details, and the one behind them if there is one.
-struct Listed<I, W> {
-    /// Items of which the messages are made.
+struct Listed<I, W, T> {
+    /// Steps, each of which makes a message or none.
     all: I,
+    details: PhantomData<T>,
     /// Bytes of memory of each item.
     each: usize,
     write: W,
     last: Option<Vec<u8>>,
 }
 
-impl<I: Iterator, W: Fn(&mut Vec<u8>, I::Item)> Parts for Listed<I, W> {
+impl<T, I: Iterator<Item: Into<Option<T>>>, W: Fn(&mut Vec<u8>, T)> Parts for Listed<I, W, T> {
     fn next(&mut self, out: &mut Vec<u8>) -> bool {
         match (self.all.next(), self.last.is_some()) {
-            (Some(one), _) => (self.write)(out, one),
+            (Some(step), _) => {
+                let one: Option<T> = step.into();
+                one.into_iter().for_each(|one| (self.write)(out, one));
+            }
             (None, true) => out.extend(self.last.take().unwrap_or_default()),
             (None, false) => return false,
         }

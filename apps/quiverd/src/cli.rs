@@ -175,6 +175,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
                     self.show(part);
                     self.flush().await?;
                     self.place.is(Activity::Asking);
+                    // The next part is made in the next turn.
+                    tokio::task::yield_now().await;
                 }
                 read = read(&mut self.reader, &mut self.session), if !self.has_ended && self.session.wants_input() => {
                     self.has_ended = !read?;
@@ -190,6 +192,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
         while let Some(part) = answering.part().await {
             self.show(part);
             self.flush().await?;
+            tokio::task::yield_now().await;
         }
         self.show(end);
         self.session.done();

@@ -8,6 +8,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use quiver_control::LocalFuture;
 use quiver_control::files;
@@ -133,9 +134,9 @@ impl Store for Folder {
         aside(move || fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn write(&self, number: u64, text: String) -> LocalFuture<io::Result<()>> {
+    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>> {
         let file = self.file(number);
-        aside(move || replace(&file, text.as_bytes()))
+        aside(move || replace(&file, (head + &body).as_bytes()))
     }
 
     fn remove(&self, number: u64) -> LocalFuture<io::Result<()>> {
@@ -161,9 +162,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/state");
         let folder = Folder::open(&path).unwrap();
-        folder.write(7, "seven".to_owned()).await.unwrap();
-        folder.write(12, "twelve".to_owned()).await.unwrap();
-        folder.write(7, "again".to_owned()).await.unwrap();
+        folder.write(7, "se".to_owned(), Arc::new("ven".to_owned())).await.unwrap();
+        folder.write(12, "tw".to_owned(), Arc::new("elve".to_owned())).await.unwrap();
+        folder.write(7, "ag".to_owned(), Arc::new("ain".to_owned())).await.unwrap();
         assert!(matches!(Folder::open(&path), Err(StateError::InUse(_))));
         drop(folder);
         fs::write(path.join("00000013.new"), "thirt").unwrap();

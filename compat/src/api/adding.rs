@@ -130,16 +130,9 @@ impl<'a> Adding<'a> {
             }
         });
     }
-    /// A dump. The items of `answer` are made one by one, as the client reads, so it must not borrow anything.
-    pub fn dump<D: Dump, I: IntoIterator<Item = D::Details> + 'static>(
-        &mut self,
-        answer: impl Fn(&Control, D) -> I + 'static,
-    ) {
-        self.dump_in_steps(move |control, request| answer(control, request).into_iter().map(Some));
-    }
-    /// The same for an answer that has to be gathered first: a step without an item is one of 64 before others have their turn, as
-    /// each item is.
-    pub fn dump_in_steps<D: Dump, I: IntoIterator<Item = Option<D::Details>> + 'static>(
+    /// A dump. The items of `answer` are made one by one, as the client reads, so it must not borrow anything. An item is a
+    /// message; or none, so that a turn may end where many objects are passed over.
+    pub fn dump<D: Dump, I: IntoIterator<Item: Into<Option<D::Details>>> + 'static>(
         &mut self,
         answer: impl Fn(&Control, D) -> I + 'static,
     ) {
@@ -149,11 +142,9 @@ impl<'a> Adding<'a> {
         self.serve::<D>(move |call, input, _| match D::take(input) {
             Ok(request) => {
                 let context = call.context;
-                let write = move |out: &mut Vec<u8>, one: Option<D::Details>| {
-                    one.iter().for_each(|one| write_details(out, details, context, one));
-                };
+                let write = move |out: &mut Vec<u8>, one: D::Details| write_details(out, details, context, &one);
                 let all = answer(&call.control, request).into_iter();
-                Answer::Parts(Box::new(Listed { all, each: KEY_SIZE, write, last: None }))
+                Answer::Parts(Box::new(Listed { all, details: PhantomData, each: KEY_SIZE, write, last: None }))
             }
             Err(error) => {
                 tracing::info!("{}: {error}", D::name());
@@ -162,7 +153,7 @@ impl<'a> Adding<'a> {
         });
     }
     /// A dump that ends with a reply.
-    pub fn stream<S: Stream, I: IntoIterator<Item = S::Details> + 'static>(
+    pub fn stream<S: Stream, I: IntoIterator<Item: Into<Option<S::Details>>> + 'static>(
         &mut self,
         answer: impl Fn(&Control, S) -> Result<(I, S::Reply), Refusal> + 'static,
     ) {
@@ -176,9 +167,9 @@ impl<'a> Adding<'a> {
                 Ok((all, last)) => {
                     let mut behind = vec![];
                     write_reply(&mut behind, reply, context, last.answer());
-                    let write = move |out: &mut Vec<u8>, one| write_details(out, details, context, &one);
+                    let write = move |out: &mut Vec<u8>, one: S::Details| write_details(out, details, context, &one);
                     let (all, last) = (all.into_iter(), Some(behind));
-                    Answer::Parts(Box::new(Listed { all, each: KEY_SIZE, write, last }))
+                    Answer::Parts(Box::new(Listed { all, details: PhantomData, each: KEY_SIZE, write, last }))
                 }
                 Err(refusal) => {
                     write_reply(out, reply, context, told::<S, _, S::Reply>(Err(refusal)));

@@ -71,7 +71,7 @@ impl Adding<'_> {
                 let Some((least, id)) = details else { return };
                 put(out, id, &[context.to_be_bytes()], &fields, least);
             };
-            Answer::Parts(Box::new(Listed { all: all.into_iter(), each, write, last }))
+            Answer::Parts(Box::new(Listed { all: all.into_iter(), details: PhantomData, each, write, last }))
         };
         self.api.answer(request, service, handler);
     }

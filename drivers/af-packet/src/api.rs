@@ -176,8 +176,10 @@ pub struct AfPacketDetails {
     pub host_if_name: Text<64>,
 }
 
-fn af_packet_dump(control: &Control, _: AfPacketDump) -> Vec<AfPacketDetails> {
-    let (room, all) = (control.room::<HostInterfaces>(), control.objects().all::<HostInterface>());
-    let linked = all.iter().filter_map(|host| Some((room.links.get(&host.name)?.id, host.linux())));
-    linked.map(|(id, linux)| AfPacketDetails { sw_if_index: id.into(), host_if_name: linux.into() }).collect()
+fn af_packet_dump(control: &Control, _: AfPacketDump) -> impl Iterator<Item = Option<AfPacketDetails>> + use<> {
+    let control = control.clone();
+    control.clone().walk::<HostInterface>().map(move |host| {
+        let id = control.room::<HostInterfaces>().links.get(&host.name)?.id;
+        Some(AfPacketDetails { sw_if_index: id.into(), host_if_name: host.linux().into() })
+    })
 }

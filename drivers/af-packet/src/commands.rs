@@ -1,7 +1,9 @@
 //! `create host-interface`, `delete host-interface`, `show af-packet`.
 
+use std::rc::Rc;
+
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_interface::Interfaces;
 use quiver_linux::LinkState;
 
@@ -28,7 +30,7 @@ pub(crate) fn register(control: &Control) {
         )
         .argument("linux", "Linux name of the interface"),
     );
-    commands.add(Command::new("show af-packet", "Show the host interfaces and their Linux names.", show));
+    commands.add(Command::waiting("show af-packet", "Show the host interfaces and their Linux names.", show));
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -59,11 +61,11 @@ async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, 
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
     let titles = ["Name", "Linux interface", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State"];
-    let mut table = Table::new(titles);
-    let room = control.room::<HostInterfaces>();
-    for host in control.objects().all::<HostInterface>() {
+    let mut rows = Rows::new(&control, &output, titles);
+    let row = |host: Rc<HostInterface>| {
+        let room = control.room::<HostInterfaces>();
         let linked = room.links.get(&host.name);
         let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
@@ -72,7 +74,7 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
                 "error: Linux has it no more; it is made anew when it has"
             }
         };
-        table.row([
+        Some([
             Cell::from(host.name.clone()),
             Cell::from(host.linux()),
             Cell::from(host.namespace.clone()),
@@ -80,7 +82,8 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Cell::from(linked.map(|linked| linked.link.mtu)),
             Cell::from(host.rx_queues.get()),
             Cell::from(state),
-        ]);
-    }
-    Ok(table.into())
+        ])
+    };
+    rows.each(control.walk::<HostInterface>(), row).await;
+    Ok(rows.end())
 }

@@ -88,7 +88,7 @@ fn open(control: &Control, generator: &ConnectionGenerator) -> Result<(), Object
     let id = quiver_interface::create(control, new)?;
     let queue = {
         let dataplane = control.room::<Dataplane>();
-        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
+        dataplane.queues_of(id.0).next().map(|queue| queue.id)
     };
     let queue = queue.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
     control.room_mut::<ConnectionGenerators>().ports.insert(generator.name.clone(), Port { id, queue, run: None });

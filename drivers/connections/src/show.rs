@@ -1,7 +1,7 @@
 //! Output of `show connections`.
 
-use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
+use quiver_control::{Control, Pace, behind, one_by_one};
 use quiver_interface::InterfaceName;
 use quiver_pg::histogram::{Counts, Summary};
 use serde_json::{Map, Value, json};
@@ -14,25 +14,33 @@ use crate::run::Run;
 const DIGESTS_MAX: u32 = 10_000;
 
 pub(crate) fn register(control: &Control) {
-    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        control.commands().add(Command::new(grammar, help, run));
-    };
-    add("show connections [<interface>]", "Show runs of connections, with their counts and times.", connections);
-    add("show connections profiles", "Show the profiles of connections by name.", profiles);
-    add(
-        "show connections digests <interface> [first <first:u32>] [count <count:u32>]",
-        "Show bytes and CRC-32 of what connections have received, by number.",
-        digests,
-    );
+    let commands = control.commands();
+    let help = "Show runs of connections, with their counts and times.";
+    commands.add(Command::waiting("show connections [<interface>]", help, connections));
+    let help = "Show the profiles of connections by name.";
+    commands.add(Command::new("show connections profiles", help, profiles));
+    let digests = "show connections digests <interface> [first <first:u32>] [count <count:u32>]";
+    let help = "Show bytes and CRC-32 of what connections have received, by number.";
+    commands.add(Command::waiting(digests, help, self::digests));
 }
 
-fn connections(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn connections(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let only = matches.find::<InterfaceName>("interface")?;
-    let room = control.room::<ConnectionGenerators>();
+    if let Some(InterfaceName(name)) =
+        only.as_ref().filter(|only| !control.room::<ConnectionGenerators>().ports.contains_key(&only.0))
+    {
+        return Err(CommandError::new(format!("{name} is no connection generator")).at(matches.place("interface")));
+    }
     let titles = ["Name", "Side", "Attempted", "Established", "Closed", "Failed", "Retransmitted", "Unsent", "Open"];
     let (mut table, mut times) = (Table::new(titles), Table::new(TIMES));
-    let mut all = vec![];
-    for (name, port) in room.ports.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only.0 == **name)) {
+    let (mut pace, mut all) = (Pace::in_turns(&control), vec![]);
+    let names = one_by_one(|last| {
+        behind(&control.room::<ConnectionGenerators>().ports, last).map(|(name, _)| (name.clone(), name.clone()))
+    });
+    for name in names.filter(|name| only.as_ref().is_none_or(|only| only.0 == *name)) {
+        pace.step().await;
+        let room = control.room::<ConnectionGenerators>();
+        let Some(port) = room.ports.get(&name) else { continue };
         let Some(run) = &port.run else { continue };
         let counts = &run.counts;
         let numbers = [&counts.attempted, &counts.established, &counts.closed, &counts.failed, &counts.retransmitted];
@@ -40,18 +48,15 @@ fn connections(control: &Control, matches: &Matches) -> Result<Reply, CommandErr
         row.extend(numbers.map(|count| Cell::from(count.get())));
         row.extend([Cell::from(run.unsent()), Cell::from(counts.open.get())]);
         table.row(row);
-        let mut of = numbers_of(name, run);
+        let mut of = numbers_of(&name, run);
         for (what, counts) in times_of(run) {
             let summary = Summary::of([counts]);
             if summary.count() > 0 {
-                times.row(time_row(name, what, &summary));
+                times.row(time_row(&name, what, &summary));
             }
             of.insert(what.replace(' ', "-"), time_json(&summary));
         }
         all.push(Value::Object(of));
-    }
-    if let Some(InterfaceName(name)) = only.filter(|only| !room.ports.contains_key(&only.0)) {
-        return Err(CommandError::new(format!("{name} is no connection generator")).at(matches.place("interface")));
     }
     let below = if times.is_empty() { String::new() } else { format!("\nTimes in microseconds\n{}", times.to_text()) };
     Ok(Reply::new(table.to_text() + &below, Value::Array(all)))
@@ -103,21 +108,29 @@ fn profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
     Ok(table.into())
 }
 
-fn digests(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn digests(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let InterfaceName(name) = matches.get("interface")?;
     let first: u32 = matches.find("first")?.unwrap_or(0);
     let count = matches.find("count")?.unwrap_or(DIGESTS_MAX).min(DIGESTS_MAX);
-    let room = control.room::<ConnectionGenerators>();
-    let Some(run) = room.ports.get(&name).and_then(|port| port.run.as_ref()).filter(|run| run.load.digest) else {
+    let all = of_run(&control, &name, |run| run.records.len() as u32).ok_or_else(|| {
         let what = format!("{name} has no run with digests; start one with `digest yes`");
-        return Err(CommandError::new(what).at(matches.place("interface")));
-    };
-    let mut table = Table::new(["Connection", "Times", "Bytes", "CRC-32"]);
-    for id in first..first.saturating_add(count).min(run.records.len() as u32) {
-        let Some(record) = run.record(id).filter(|record| record.incarnation() > 0) else { continue };
-        let crc = Cell::new(format!("{:08x}", record.checksum()), record.checksum());
-        let bytes = if record.expected() == 0 { 0 } else { run.received(record) };
-        table.row([Cell::from(id), Cell::from(u32::from(record.incarnation())), Cell::from(bytes), crc]);
-    }
-    Ok(table.into())
+        CommandError::new(what).at(matches.place("interface"))
+    })?;
+    let mut rows = Rows::new(&control, &output, ["Connection", "Times", "Bytes", "CRC-32"]);
+    let row = |id| of_run(&control, &name, |run| digest_row(run, id)).flatten();
+    rows.each(first..first.saturating_add(count).min(all), row).await;
+    Ok(rows.end())
+}
+
+/// Looks at the run of an interface, if it has digests.
+fn of_run<T>(control: &Control, name: &str, look: impl FnOnce(&Run) -> T) -> Option<T> {
+    let room = control.room::<ConnectionGenerators>();
+    room.ports.get(name)?.run.as_ref().filter(|run| run.load.digest).map(|run| look(run))
+}
+
+fn digest_row(run: &Run, id: u32) -> Option<[Cell; 4]> {
+    let record = run.record(id).filter(|record| record.incarnation() > 0)?;
+    let crc = Cell::new(format!("{:08x}", record.checksum()), record.checksum());
+    let bytes = if record.expected() == 0 { 0 } else { run.received(record) };
+    Some([Cell::from(id), Cell::from(u32::from(record.incarnation())), Cell::from(bytes), crc])
 }

@@ -2,7 +2,7 @@
 
 use quiver_compat::types::{IfStatusFlags, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
-use quiver_control::Control;
+use quiver_control::{Control, behind, one_by_one};
 use quiver_interface::Interfaces;
 use quiver_interface::api::details::state;
 use quiver_wire::{MacAddress, UnicastMac};
@@ -111,11 +111,17 @@ struct MemifSocketFilenameDetails {
     socket_filename: Text<108>,
 }
 
-fn memif_socket_filename_dump(control: &Control, _: MemifSocketFilenameDump) -> Vec<MemifSocketFilenameDetails> {
-    let room = control.room::<Memifs>();
-    let details =
-        |(id, name): (u32, String)| MemifSocketFilenameDetails { socket_id: id, socket_filename: name.into() };
-    room.sockets.iter().map(|(id, socket)| details((*id, socket.address.to_string()))).collect()
+fn memif_socket_filename_dump(
+    control: &Control,
+    _: MemifSocketFilenameDump,
+) -> impl Iterator<Item = MemifSocketFilenameDetails> + use<> {
+    let control = control.clone();
+    one_by_one(move |last| {
+        let room = control.room::<Memifs>();
+        let (id, socket) = behind(&room.sockets, last)?;
+        let socket_filename = socket.address.to_string().into();
+        Some((*id, MemifSocketFilenameDetails { socket_id: *id, socket_filename }))
+    })
 }
 
 /// Which end of a connection an interface is.
@@ -287,9 +293,12 @@ struct MemifDetails {
     if_name: Text<64>,
 }
 
-fn memif_dump(control: &Control, _: MemifDump) -> Vec<MemifDetails> {
-    let room = control.room::<Memifs>();
-    room.ports.values().map(|port| details(control, port)).collect()
+fn memif_dump(control: &Control, _: MemifDump) -> impl Iterator<Item = MemifDetails> + use<> {
+    let control = control.clone();
+    one_by_one(move |last| {
+        let room = control.room::<Memifs>();
+        behind(&room.ports, last).map(|(name, port)| (name.clone(), details(&control, port)))
+    })
 }
 
 fn details(control: &Control, port: &Port) -> MemifDetails {

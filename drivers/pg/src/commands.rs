@@ -43,8 +43,10 @@ pub(crate) fn register(control: &Control) {
         "Capture packets that an interface transmits, in memory or in a pcap file; `disable` stops it.",
         capture,
     );
-    add("show packet-generator [<stream>]", "Show streams, their packet counters and latencies.", show::streams);
-    add("show packet-generator capture <interface>", "Show the packets of a capture.", show::capture);
+    let help = "Show streams, their packet counters and latencies.";
+    commands.add(Command::waiting("show packet-generator [<stream>]", help, show::streams));
+    let help = "Show the packets of a capture.";
+    commands.add(Command::waiting("show packet-generator capture <interface>", help, show::capture));
     add("show packet-generator profiles", "Show the traffic profiles for streams.", show::profiles);
 }
 

@@ -125,7 +125,7 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
     }
     let found = {
         let dataplane = control.room::<Dataplane>();
-        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
+        dataplane.queues_of(id.0).next().map(|queue| queue.id)
     };
     let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
     let port = Port { id, mode, mac, offloads, queue, capturing };

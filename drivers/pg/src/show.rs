@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, CommandError, Listing, Matches, Output, Reply, Rows, Table};
 use quiver_interface::InterfaceName;
 use serde_json::{Value, json};
 
 use crate::capture::Store;
-use crate::chosen::chosen;
+use crate::chosen::StreamName;
 use crate::histogram::Summary;
 use crate::profiles::{REFUSED, families};
 use crate::room::PacketGenerators;
@@ -17,14 +17,15 @@ use crate::stream::PgStream;
 use crate::timing::Latency;
 
 /// Streams, and beneath them, in tables of their own, latencies and gaps where these are measured.
-pub(crate) fn streams(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+pub(crate) async fn streams(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let titles =
         ["Name", "Interface", "Enabled", "Limit", "Rate", "Sent", "Received", "Lost", "Duplicated", "Reordered"];
-    let (mut table, streams) = (Table::new(titles), chosen(control, matches)?);
+    let only = matches.find::<StreamName>("stream")?.map(|name| name.0);
+    let mut rows = Rows::new(&control, &output, titles);
     let (mut latencies, mut gaps) = (Table::new(LATENCY), Table::new(GAPS));
-    let room = control.room::<PacketGenerators>();
-    let mut more = vec![];
-    for stream in &streams {
+    for stream in control.walk_of::<PgStream>(only.as_ref()) {
+        rows.step().await;
+        let room = control.room::<PacketGenerators>();
         // VPP's users wait for the last "Yes" to go: it stands here while packets of the stream are on their way.
         let is_on = room.streams.is_on(&stream.name);
         let mut row = vec![
@@ -47,31 +48,29 @@ pub(crate) fn streams(control: &Control, matches: &Matches) -> Result<Reply, Com
             if let Some(timing) = score.timing() {
                 if stream.latency {
                     let found = timing.latency();
-                    latencies.row(latency_row(stream, &found));
+                    latencies.row(latency_row(&stream, &found));
                     latency = found.to_json();
                 }
                 if stream.gaps {
                     let found = Summary::of([&timing.gaps]);
-                    gaps.row(gaps_row(stream, &found));
+                    gaps.row(gaps_row(&stream, &found));
                     between = gaps_json(&found);
                 }
             }
         }
-        table.row(row);
-        more.push((latency, between));
+        rows.row_with(row, || {
+            let fields = [("latency", latency), ("gaps", between)].into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(fields.map(|(key, value)| (key.to_owned(), value)).collect())
+        });
     }
-    let mut json = table.to_json();
-    for (row, (latency, gaps)) in json.as_array_mut().into_iter().flatten().zip(more) {
-        for (key, value) in [("latency", latency), ("gaps", gaps)] {
-            if !value.is_null() {
-                row[key] = value;
-            }
+    let mut listing = rows.end_table();
+    for (title, table) in [("Latency", latencies), ("Gaps between packets", gaps)] {
+        if !table.is_empty() {
+            listing.line(&format!("\n{title} in microseconds"));
+            listing.text().push_str(&table.to_text());
         }
     }
-    let timed =
-        [("Latency", latencies), ("Gaps between packets", gaps)].into_iter().filter(|(_, table)| !table.is_empty());
-    let timed: String = timed.map(|(title, table)| format!("\n{title} in microseconds\n{}", table.to_text())).collect();
-    Ok(Reply::new(table.to_text() + &timed, json))
+    Ok(listing.end())
 }
 
 const LATENCY: [&str; 13] = [
@@ -136,24 +135,32 @@ pub(crate) fn profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> 
 }
 
 /// The packets of a capture in memory.
-pub(crate) fn capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+pub(crate) async fn capture(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let name: InterfaceName = matches.get("interface")?;
-    let captures = &mut control.room_mut::<PacketGenerators>().captures;
-    captures.drain();
-    let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
-    let (mut text, mut list) = (String::new(), vec![]);
-    let packets = match captures.get(&name.0).ok_or_else(none)?.store() {
-        Store::Memory(packets) => packets,
-        Store::File(file) => return Err(CommandError::new(format!("its packets are in {}", file.path().display()))),
+    let count = {
+        let captures = &mut control.room_mut::<PacketGenerators>().captures;
+        captures.drain();
+        let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
+        match captures.get(&name.0).ok_or_else(none)?.store() {
+            Store::Memory(packets) => packets.len(),
+            Store::File(file) => {
+                return Err(CommandError::new(format!("its packets are in {}", file.path().display())));
+            }
+        }
     };
-    for (number, sent) in packets.iter().enumerate() {
+    let mut listing = Listing::new(&control, &output);
+    for number in 0..count {
+        listing.step().await;
+        let room = control.room::<PacketGenerators>();
+        let Some(Store::Memory(packets)) = room.captures.get(&name.0).map(|capture| capture.store()) else { break };
+        let Some(sent) = packets.get(number) else { break };
         let hex: String = sent.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{number}: {} bytes at {}", sent.bytes.len(), quiver_control::Time(sent.time));
+        let _ = writeln!(listing.text(), "{number}: {} bytes at {}", sent.bytes.len(), quiver_control::Time(sent.time));
         for line in hex.as_bytes().chunks(64) {
-            let _ = writeln!(text, "  {}", String::from_utf8_lossy(line));
+            let _ = writeln!(listing.text(), "  {}", String::from_utf8_lossy(line));
         }
-        list.push(json!({"time": sent.time, "bytes": hex}));
+        listing.element(|| json!({"time": sent.time, "bytes": hex}));
     }
-    Ok(Reply::new(text, list.into()))
+    Ok(listing.end())
 }

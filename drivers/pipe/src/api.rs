@@ -89,12 +89,12 @@ async fn pipe_delete(control: Control, request: PipeDelete) -> Result<(), Refusa
     }
 }
 
-fn pipe_dump(control: &Control, _: PipeDump) -> Vec<PipeDetails> {
-    let details = |pipe: &Pipe| {
-        let (sw_if_index, pipe_sw_if_index) = numbers(control, pipe).ok()?;
+fn pipe_dump(control: &Control, _: PipeDump) -> impl Iterator<Item = Option<PipeDetails>> + use<> {
+    let control = control.clone();
+    control.clone().walk::<Pipe>().map(move |pipe| {
+        let (sw_if_index, pipe_sw_if_index) = numbers(&control, &pipe).ok()?;
         Some(PipeDetails { sw_if_index, pipe_sw_if_index, instance: pipe.instance().unwrap_or(NONE) })
-    };
-    control.objects().all::<Pipe>().iter().filter_map(|pipe| details(pipe)).collect()
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, flags};
 use quiver_control::Control;
+use quiver_interface::api::find;
 use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces, number_in};
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
@@ -236,14 +237,9 @@ pub struct TapDeleteV2 {
 }
 
 async fn tap_delete_v2(control: Control, request: TapDeleteV2) -> Result<(), Refusal> {
-    let all = control.objects().all::<Tap>();
-    let tap = all.iter().find(|tap| index(&control, tap) == Some(request.sw_if_index));
-    let tap = tap.ok_or_else(|| Refusal::no_interface(request.sw_if_index.0))?;
+    let name = find(&control, request.sw_if_index)?.name;
+    let tap = control.objects().get::<Tap>(&name).ok_or_else(|| Refusal::no_interface(request.sw_if_index.0))?;
     Ok(control.delete_in_turns::<Tap>(&tap.name).await?)
-}
-
-fn index(control: &Control, tap: &Tap) -> Option<InterfaceIndex> {
-    control.room::<Taps>().links.get(&tap.name).map(|linked| linked.id.into())
 }
 
 /// Dumps one TAP interface, or all if the index is 0xffffffff.
@@ -273,10 +269,15 @@ pub struct SwInterfaceTapV2Details {
     pub host_bridge: Text<64>,
 }
 
-fn sw_interface_tap_v2_dump(control: &Control, request: SwInterfaceTapV2Dump) -> Vec<SwInterfaceTapV2Details> {
-    let all = control.objects().all::<Tap>();
-    let all = all.iter().filter_map(|tap| details(control, tap));
-    all.filter(|details| [NONE, details.sw_if_index].contains(&request.sw_if_index.0)).collect()
+fn sw_interface_tap_v2_dump(
+    control: &Control,
+    request: SwInterfaceTapV2Dump,
+) -> impl Iterator<Item = Option<SwInterfaceTapV2Details>> + use<> {
+    let (control, wanted) = (control.clone(), request.sw_if_index.0);
+    control
+        .clone()
+        .walk::<Tap>()
+        .map(move |tap| details(&control, &tap).filter(|details| [NONE, details.sw_if_index].contains(&wanted)))
 }
 
 fn details(control: &Control, tap: &Rc<Tap>) -> Option<SwInterfaceTapV2Details> {

@@ -1,7 +1,9 @@
 //! `create tap`, `delete tap`, `show tap`.
 
+use std::rc::Rc;
+
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_linux::LinkState;
 
@@ -43,7 +45,7 @@ pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add(create);
     commands.add(Command::waiting("delete tap <interface>", "Delete a TAP interface.", delete));
-    commands.add(Command::new("show tap [<interface>]", "Show TAP interfaces and their Linux side.", show));
+    commands.add(Command::waiting("show tap [<interface>]", "Show TAP interfaces and their Linux side.", show));
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -79,7 +81,7 @@ pub(crate) fn free_name(control: &Control) -> String {
 }
 
 /// The TAP of this name; an error if the interface is of another kind.
-fn named(control: &Control, matches: &Matches) -> Result<Option<std::rc::Rc<Tap>>, CommandError> {
+fn named(control: &Control, matches: &Matches) -> Result<Option<Rc<Tap>>, CommandError> {
     let Some(InterfaceName(name)) = matches.find("interface")? else { return Ok(None) };
     let tap = control.objects().get::<Tap>(&name);
     let other = || CommandError::new(format!("{name} is no TAP interface")).at(matches.place("interface"));
@@ -93,11 +95,8 @@ async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, 
     Ok(Reply::done())
 }
 
-fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let taps = match named(control, matches)? {
-        Some(tap) => vec![tap],
-        None => control.objects().all::<Tap>(),
-    };
+async fn show(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let only = named(&control, &matches)?.map(|tap| tap.name.clone());
     let titles = [
         "Name",
         "Host interface",
@@ -109,9 +108,9 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         "Descriptor",
         "Host side",
     ];
-    let mut table = Table::new(titles);
-    let room = control.room::<Taps>();
-    for tap in taps {
+    let mut rows = Rows::new(&control, &output, titles);
+    let row = |tap: Rc<Tap>| {
+        let room = control.room::<Taps>();
         let linked = room.links.get(&tap.name);
         let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
@@ -120,7 +119,7 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Some(LinkState::Gone) if tap.descriptor.is_some() => "gone: start quiverd with a new descriptor",
             Some(LinkState::Gone) | None => "gone: made anew when its namespace is there",
         };
-        table.row([
+        Some([
             Cell::from(tap.name.clone()),
             Cell::from(linked.map_or(tap.host_name(), |linked| linked.watch.name())),
             Cell::from(tap.host_namespace.clone()),
@@ -130,7 +129,8 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Cell::from(tap.gso),
             Cell::from(tap.descriptor.clone()),
             Cell::from(state),
-        ]);
-    }
-    Ok(table.into())
+        ])
+    };
+    rows.each(control.walk_of::<Tap>(only.as_ref()), row).await;
+    Ok(rows.end())
 }

@@ -177,7 +177,7 @@ fn several_queues(world: &World) -> Result<(), Failed> {
     let mut daemon = daemon(CROSSING, 2)?;
     let (a, b) = (Namespace::add(world, "queues-a")?, Namespace::add(world, "queues-b")?);
     pair(&mut daemon, [(&a, "num-rx-queues 3"), (&b, "num-rx-queues 3")]);
-    assert_eq!(daemon.control().room::<Dataplane>().queues().len(), 6);
+    assert_eq!(daemon.control().room::<Dataplane>().queues().count(), 6);
     assert!(daemon.run("show tap")?.text.contains('3'));
     let receiver = b.within(|| UdpSocket::bind("10.9.0.2:7000"))??;
     let senders = a.within(|| (0..40).map(|_| UdpSocket::bind("10.9.0.1:0")).collect::<Result<Vec<_>, _>>())??;

@@ -29,18 +29,22 @@ pub mod transaction;
 mod control;
 mod create;
 mod identity;
+mod numbers;
 mod pace;
 mod signal;
 mod time;
 mod turn;
+mod walk;
 
 pub use control::Control;
+pub use numbers::LowestFree;
 pub use object::{Change, Kind, Object, ObjectError, Record};
 pub use pace::Pace;
 pub use quiver_control_derive::{Object, Record};
 pub use signal::Signal;
 pub use time::{Clock, LocalFuture, Spawner, Task, Time, Timer};
 pub use turn::{TURN_MAX, TurnCounts};
+pub use walk::{behind, one_by_one};
 
 #[doc(hidden)]
 pub use serde_json;

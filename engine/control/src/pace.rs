@@ -69,6 +69,14 @@ impl Pace {
     }
 }
 
+/// Frees items in turns: very many at once keep others waiting.
+pub(crate) async fn free<T>(items: impl IntoIterator<Item = T>, pace: &mut Pace) {
+    for item in items {
+        pace.step().await;
+        drop(item);
+    }
+}
+
 /// The output of work whose pace is [`Pace::at_once`].
 ///
 /// # Panics

@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -241,9 +242,15 @@ pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Ou
                 let differences = control.list_diff(&output, &file.name, &file.text, file.terms.scope);
                 differences.await.map_err(Refusal::from)
             }
-            Request::Plan(file) => control.plan(&file.name, &file.text, file.terms.scope).await.map_err(Refusal::from),
-            Request::Apply(file) => control.apply(&file.name, &file.text, file.terms).await.map_err(Refusal::from),
-            Request::Save { comment, .. } => control.keep(comment).await.map_err(Refusal::from),
+            Request::Plan(file) => {
+                let planned = control.plan_text(&file.name, Rc::new(file.text), file.terms.scope);
+                planned.await.map_err(Refusal::from)
+            }
+            Request::Apply(file) => {
+                let applied = control.apply_text(&file.name, Rc::new(file.text), file.terms);
+                applied.await.map_err(Refusal::from)
+            }
+            Request::Save { comment, .. } => control.keep_as(&output, comment).await.map_err(Refusal::from),
         };
         let response = match result {
             Ok(reply) => Response::Done(Answer::new(in_parts(&control, &output, reply).await, json)),

@@ -14,6 +14,7 @@ mod error;
 mod interfaces;
 mod packets;
 mod placement;
+mod queue_table;
 mod recall;
 mod rehearsal;
 mod rewiring;
@@ -40,6 +41,7 @@ use changes::Changes;
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
+use queue_table::QueueTable;
 use quiver_stats::Threads;
 use quiver_table::Domain;
 use std::collections::BTreeSet;
@@ -107,7 +109,7 @@ pub struct Dataplane {
     blueprint: Blueprint,
     output: NodeId,
     workers: Vec<Handle>,
-    queues: Vec<QueueInfo>,
+    queues: QueueTable,
     /// Interfaces with transmit queues of their own.
     ports: BTreeSet<u32>,
     /// Interfaces that are up.
@@ -188,7 +190,7 @@ impl Dataplane {
             blueprint,
             output,
             workers: vec![],
-            queues: vec![],
+            queues: QueueTable::default(),
             ports: BTreeSet::new(),
             up: BTreeSet::new(),
             parts: Parts::default(),

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_interface::api::{ALL, details_at, dump};
 use quiver_interface::{InterfaceId, InterfaceName};
 use quiver_ip::api::by_family;
@@ -18,7 +18,7 @@ pub(crate) fn register(control: &Control) {
         "Drop packets of IPv4, unless said otherwise, that an interface receives with fewer hops left; or no longer.";
     let set = Command::new(set, help, set_floor).arguments_of::<HopFloor<V4>>();
     control.commands().add(set.argument("del", "disable it"));
-    control.commands().add(Command::new("show hop-floor", "Show how many hops packets must have left.", show));
+    control.commands().add(Command::waiting("show hop-floor", "Show how many hops packets must have left.", show));
 }
 
 fn set_floor(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -35,14 +35,14 @@ fn set_family<F: Floored>(control: &Control, given: &Matches) -> Result<Reply, C
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "Family", "Hops"]);
-    let rows = dump(control, ALL, |id, name| {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Family", "Hops"]);
+    let floors = dump(&control, ALL, |control, id, name| {
         let at = (id, &name);
         [details_at(control, at, row::<V4>), details_at(control, at, row::<V6>)].concat()
     });
-    rows.into_iter().for_each(|row| table.row(row));
-    Ok(table.into())
+    rows.each(floors, |row| row).await;
+    Ok(rows.end())
 }
 
 fn row<F: Floored>(_: &Control, _: InterfaceId, floor: &HopFloor<F>) -> [Cell; 3] {

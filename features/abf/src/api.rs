@@ -4,6 +4,7 @@ use quiver_acl::AclNumber;
 use quiver_compat::types::{FibPath, FibPathNhProto, InterfaceIndex};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::Control;
+use quiver_interface::Interfaces;
 use quiver_interface::api::name;
 use quiver_ip::Ip;
 use quiver_ip::api::{by_family, configured, known};
@@ -22,19 +23,11 @@ pub(crate) fn register(control: &Control) {
             let first = first.ok_or_else(|| Refusal::new(Retval::INVALID_VALUE, "policy.paths: there is none"))?;
             by_family!(first.proto == FibPathNhProto::Ip6, policy_add_del(control, &request))
         });
-        file.dump(|control, _: AbfPolicyDump| {
-            let mut all = policies::<V4>(control);
-            all.extend(policies::<V6>(control));
-            all
-        });
+        file.dump(|control, _: AbfPolicyDump| policies::<V4>(control).chain(policies::<V6>(control)));
         file.request(|control, request: AbfItfAttachAddDel| {
             by_family!(request.attach.is_ipv6, attach_add_del(control, &request))
         });
-        file.dump(|control, _: AbfItfAttachDump| {
-            let mut all = attachments::<V4>(control);
-            all.extend(attachments::<V6>(control));
-            all
-        });
+        file.dump(|control, _: AbfItfAttachDump| attachments::<V4>(control).chain(attachments::<V6>(control)));
     });
 }
 
@@ -137,14 +130,14 @@ fn policy_add_del<F: Forwarded>(control: &Control, request: &AbfPolicyAddDel) ->
     }
 }
 
-fn policies<F: Forwarded>(control: &Control) -> Vec<AbfPolicyDetails> {
-    let (room, ip) = (control.room::<Policies<F>>(), control.room::<Ip<F>>());
-    let details = |policy: std::rc::Rc<AbfPolicy<F>>| {
+fn policies<F: Forwarded>(control: &Control) -> impl Iterator<Item = Option<AbfPolicyDetails>> + use<F> {
+    let control = control.clone();
+    control.clone().walk::<AbfPolicy<F>>().map(move |policy| {
+        let (room, ip) = (control.room::<Policies<F>>(), control.room::<Ip<F>>());
         let group = ip.fib.groups.get(room.group(policy.id)?)?;
         let paths = group.paths.iter().map(known).collect();
         Some(AbfPolicyDetails { policy: Policy { policy_id: policy.id, acl_index: policy.acl.0, paths } })
-    };
-    control.objects().all::<AbfPolicy<F>>().into_iter().filter_map(details).collect()
+    })
 }
 
 fn attach_add_del<F: Forwarded>(control: &Control, request: &AbfItfAttachAddDel) -> Result<(), Refusal> {
@@ -168,14 +161,13 @@ fn attach_add_del<F: Forwarded>(control: &Control, request: &AbfItfAttachAddDel)
     }
 }
 
-fn attachments<F: Forwarded>(control: &Control) -> Vec<AbfItfAttachDetails> {
-    let interfaces = control.room::<quiver_interface::Interfaces>();
-    let details = |held: std::rc::Rc<AbfAttachment<F>>| {
-        let sw_if_index = interfaces.id_of(&held.interface.0).ok()?.into();
+fn attachments<F: Forwarded>(control: &Control) -> impl Iterator<Item = Option<AbfItfAttachDetails>> + use<F> {
+    let control = control.clone();
+    control.clone().walk::<AbfAttachment<F>>().map(move |held| {
+        let sw_if_index = control.room::<Interfaces>().id_of(&held.interface.0).ok()?.into();
         let (policy_id, priority, is_ipv6) = (held.policy.0, held.priority, F::VERSION == 6);
         Some(AbfItfAttachDetails { attach: Attach { policy_id, sw_if_index, priority, is_ipv6 } })
-    };
-    control.objects().all::<AbfAttachment<F>>().into_iter().filter_map(details).collect()
+    })
 }
 
 #[cfg(test)]

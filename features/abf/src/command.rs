@@ -89,8 +89,7 @@ async fn show_policies(control: Control, _: Matches, output: Output) -> Result<R
 }
 
 async fn show_family<F: Forwarded>(control: &Control, listing: &mut Listing) {
-    let all = control.objects().all::<AbfPolicy<F>>();
-    for policy in all {
+    for policy in control.walk::<AbfPolicy<F>>() {
         listing.step().await;
         let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
         let room = control.room::<Policies<F>>();
@@ -107,20 +106,29 @@ async fn show_family<F: Forwarded>(control: &Control, listing: &mut Listing) {
 async fn show_attachments(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<InterfaceName> = given.find("interface")?;
     let mut rows = Rows::new(&control, &output, ["Interface", "Family", "Priority", "Policy"]);
-    let all = attachments::<V4>(&control).into_iter().chain(attachments::<V6>(&control));
-    for (_, row) in all.filter(|(interface, _)| only.as_ref().is_none_or(|only| only == interface)) {
-        rows.step().await;
-        rows.row(row);
-    }
+    attachments::<V4>(&control, only.as_ref(), &mut rows).await;
+    attachments::<V6>(&control, only.as_ref(), &mut rows).await;
     Ok(rows.end())
 }
 
-fn attachments<F: Forwarded>(control: &Control) -> Vec<(InterfaceName, [Cell; 4])> {
-    let mut all = control.objects().all::<AbfAttachment<F>>();
-    all.sort_by_key(|held| (held.interface.clone(), held.priority));
-    let row = |held: std::rc::Rc<AbfAttachment<F>>| {
-        let (priority, policy) = (Cell::from(u64::from(held.priority)), Cell::from(u64::from(held.policy.0)));
-        (held.interface.clone(), [Cell::of(&held.interface), Cell::from(F::NAME), priority, policy])
-    };
-    all.into_iter().map(row).collect()
+/// Lists attachments by interface and priority.
+async fn attachments<F: Forwarded>(control: &Control, only: Option<&InterfaceName>, rows: &mut Rows) {
+    let mut all = control.walk::<AbfAttachment<F>>().peekable();
+    while let Some(first) = all.next() {
+        rows.step().await;
+        if only.is_some_and(|only| *only != first.interface) {
+            continue;
+        }
+        let mut of_interface = vec![first.clone()];
+        while let Some(next) = all.next_if(|next| next.interface == first.interface) {
+            rows.step().await;
+            of_interface.push(next);
+        }
+        of_interface.sort_by_key(|held| held.priority);
+        for held in of_interface {
+            rows.step().await;
+            let (priority, policy) = (Cell::from(u64::from(held.priority)), Cell::from(u64::from(held.policy.0)));
+            rows.row([Cell::of(&held.interface), Cell::from(F::NAME), priority, policy]);
+        }
+    }
 }

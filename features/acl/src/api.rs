@@ -7,8 +7,7 @@ use quiver_interface::api::{dump, name};
 use quiver_interface::{Direction, InterfaceId};
 use quiver_wire::{IpProtocol, V4, V6};
 
-use crate::command::free;
-use crate::config::{Acl, AclNumber};
+use crate::config::{Acl, AclNumber, Acls};
 use crate::interface::AclInterface;
 use crate::prefix::AnyPrefix;
 use crate::range::Range;
@@ -30,14 +29,13 @@ pub(crate) fn register(control: &Control) {
         file.request(set_lists);
         file.request(add_del);
         file.dump(|control, request: AclInterfaceListDump| {
-            dump(control, request.sw_if_index, |id, name| {
+            dump(control, request.sw_if_index, |control, id, name| {
                 interface_details(id, control.objects().get::<AclInterface>(&name).as_deref())
             })
         });
         file.dump(|control, AclDump { acl_index }| {
-            let all = control.objects().all::<Acl>();
-            let wanted = all.into_iter().filter(move |acl| acl_index == NONE || acl_index == acl.id);
-            wanted.map(|acl| details(&acl)).collect::<Vec<_>>()
+            let only = Some(acl_index).filter(|index| *index != NONE);
+            control.walk_of::<Acl>(only.as_ref()).map(|acl| details(&acl))
         });
     });
 }
@@ -128,8 +126,10 @@ fn unknown(id: u32) -> Refusal {
 
 /// VPP's answer for a list that is in use by an interface or by another feature.
 fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
-    let all = control.objects().all::<AclInterface>();
-    let is_used = |direction| all.iter().any(|at| at.lists(direction).contains(&AclNumber(list)));
+    let is_used = |direction| {
+        let mut all = control.walk::<AclInterface>();
+        all.any(|at| at.lists(direction).contains(&AclNumber(list)))
+    };
     let retval = match () {
         () if is_used(Direction::Rx) => -142,
         () if is_used(Direction::Tx) => -143,
@@ -224,7 +224,10 @@ fn interface_details(id: InterfaceId, at: Option<&AclInterface>) -> Option<AclIn
 
 fn add_replace(control: &Control, request: &AclAddReplace) -> Result<u32, Refusal> {
     let id = match request.acl_index {
-        NONE => free(control).ok_or_else(|| Refusal::new(Retval::UNSPECIFIED, "there are too many lists"))?,
+        NONE => {
+            let full = || Refusal::new(Retval::UNSPECIFIED, "there are too many lists");
+            control.room::<Acls>().free().ok_or_else(full)?
+        }
         id if control.objects().get::<Acl>(&id).is_none() => return Err(unknown(id)),
         id => id,
     };

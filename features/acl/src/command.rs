@@ -7,7 +7,7 @@ use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output,
 use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
-use crate::config::{ACLS_MAX, Acl, AclNumber};
+use crate::config::{ACLS_MAX, Acl, AclNumber, Acls};
 use crate::interface::{AclInterface, word};
 use crate::text;
 
@@ -53,8 +53,7 @@ fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandErr
 async fn show_interfaces(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<InterfaceName> = given.find("interface")?;
     let mut rows = Rows::new(&control, &output, ["Interface", "Direction", "Lists"]);
-    let all = control.objects().all::<AclInterface>();
-    for at in all.iter().filter(|at| only.as_ref().is_none_or(|only| *only == at.interface)) {
+    for at in control.walk_of::<AclInterface>(only.as_ref()) {
         rows.step().await;
         for direction in Direction::ALL.into_iter().filter(|direction| !at.lists(*direction).is_empty()) {
             let lists: Vec<String> = at.lists(direction).iter().map(|list| list.0.to_string()).collect();
@@ -62,12 +61,6 @@ async fn show_interfaces(control: Control, given: Matches, output: Output) -> Re
         }
     }
     Ok(rows.end())
-}
-
-/// The first number that no list has.
-pub(crate) fn free(control: &Control) -> Option<u32> {
-    let taken: std::collections::BTreeSet<u32> = control.objects().all::<Acl>().iter().map(|acl| acl.id).collect();
-    (0..ACLS_MAX).find(|id| !taken.contains(id))
 }
 
 fn set_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -83,7 +76,7 @@ fn set_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let full = || CommandError::new(format!("there are {ACLS_MAX} lists; delete one first"));
     let id = match given.find("index")? {
         Some(id) => id,
-        None => free(control).ok_or_else(full)?,
+        None => control.room::<Acls>().free().ok_or_else(full)?,
     };
     control.put(Acl { id, tag, rules })?;
     Ok(Reply::new(format!("ACL index:{id}"), json!(id)))
@@ -98,8 +91,8 @@ fn delete_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError>
 async fn show_acls(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only: Option<u32> = given.find("index")?;
     let mut listing = Listing::new(&control, &output);
-    let all = control.objects().all::<Acl>();
-    for acl in all.iter().filter(|acl| only.is_none_or(|only| only == acl.id)) {
+    for acl in control.walk_of::<Acl>(only.as_ref()) {
+        listing.step().await;
         let tag = acl.tag.as_deref().unwrap_or_default();
         // A text that is a String takes everything.
         let _ = writeln!(listing.text(), "acl-index {} count {} tag {{{tag}}}", acl.id, acl.rules.len());

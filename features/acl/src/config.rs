@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_control::{Change, Control, LowestFree, Object, ObjectError};
 use quiver_engine::{Domain, Publisher, Snapshot};
 
 use crate::lanes::List;
@@ -34,22 +34,33 @@ const RULES_MAX: usize = 1 << 16;
 pub type Lists = Vec<Option<Arc<List>>>;
 
 /// All lists.
-pub struct Acls(Publisher<Lists>);
+pub struct Acls {
+    lists: Publisher<Lists>,
+    free: LowestFree,
+}
 
 impl Acls {
     pub(crate) fn new(domain: &Domain) -> Acls {
-        Acls(Publisher::new(domain, vec![]))
+        Acls { lists: Publisher::new(domain, vec![]), free: LowestFree::default() }
     }
     /// Snapshot for workers.
     pub fn lists(&self) -> Snapshot<Lists> {
-        self.0.snapshot()
+        self.lists.snapshot()
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Lists {
-        self.0.current()
+        self.lists.current()
+    }
+    /// The lowest number that no list has.
+    pub(crate) fn free(&self) -> Option<u32> {
+        let is_taken = |id: u32| self.current().get(id as usize).is_some_and(Option::is_some);
+        Some(self.free.find(is_taken)).filter(|id| *id < ACLS_MAX)
     }
     fn set(&mut self, id: u32, list: Option<Arc<List>>) {
-        self.0.update(|lists| {
+        if list.is_none() {
+            self.free.release(id);
+        }
+        self.lists.update(|lists| {
             let mut lists = lists.clone();
             lists.resize(lists.len().max(id as usize + 1), None);
             lists[id as usize] = list;

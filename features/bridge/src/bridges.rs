@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quiver_control::ObjectError;
+use quiver_control::{LowestFree, ObjectError, behind};
 use quiver_engine::{Domain as Epochs, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, TunnelTo};
 use quiver_wire::MacAddress;
@@ -42,6 +42,13 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The interface by which a cross-connect sends.
+    pub(crate) fn peer(self) -> Option<InterfaceId> {
+        match self {
+            Mode::Connected(peer) => Some(peer),
+            Mode::Member { .. } => None,
+        }
+    }
     /// The domain of a member.
     fn domain(self) -> Option<u32> {
         match self {
@@ -87,10 +94,7 @@ impl Functions {
     }
     /// The interface by which a cross-connect sends.
     pub fn peer(&self, interface: u32) -> Option<u32> {
-        match self.get(InterfaceId(interface)) {
-            Some(Mode::Connected(peer)) => Some(peer.0),
-            _ => None,
-        }
+        self.get(InterfaceId(interface)).and_then(Mode::peer).map(|peer| peer.0)
     }
     /// Whether an interface is a member of a domain.
     pub fn is_bridged(&self, interface: u32) -> bool {
@@ -115,6 +119,11 @@ impl Modes {
 /// The room's state.
 pub struct Bridges {
     domains: BTreeMap<u32, BridgeState>,
+    /// Their configured numbers by index.
+    by_index: BTreeMap<DomainIndex, u32>,
+    free_index: LowestFree,
+    /// The lowest number, from 1 on, that no domain has.
+    free_number: LowestFree,
     functions: Functions,
     /// Flags of the interfaces themselves: bits of [`Port`].
     own: BTreeMap<InterfaceId, u32>,
@@ -131,6 +140,9 @@ impl Bridges {
     pub(crate) fn new(epochs: &Epochs, macs: Macs) -> Bridges {
         Bridges {
             domains: BTreeMap::new(),
+            by_index: BTreeMap::new(),
+            free_index: LowestFree::default(),
+            free_number: LowestFree::default(),
             functions: Functions::default(),
             own: BTreeMap::new(),
             up: BTreeSet::new(),
@@ -148,11 +160,15 @@ impl Bridges {
     }
     /// The configured number of a domain.
     pub fn id_of(&self, index: DomainIndex) -> Option<u32> {
-        self.domains.iter().find(|(_, domain)| domain.index == index).map(|(id, _)| *id)
+        self.by_index.get(&index).copied()
     }
-    /// The interfaces of layer 2.
-    pub fn modes(&self) -> impl Iterator<Item = (InterfaceId, Mode)> + use<> {
-        self.functions.0.borrow().by_interface.clone().into_iter()
+    /// The lowest number that no domain has.
+    pub(crate) fn free(&self) -> u32 {
+        1 + self.free_number.find(|number| self.domains.contains_key(&(number + 1)))
+    }
+    /// The interface of layer 2 behind this one, or the first one.
+    pub(crate) fn mode_behind(&self, last: Option<&InterfaceId>) -> Option<(InterfaceId, Mode)> {
+        behind(&self.functions.0.borrow().by_interface, last).map(|(id, mode)| (*id, *mode))
     }
     /// Layer-2 mode of an interface, if it has one.
     pub fn mode(&self, interface: InterfaceId) -> Option<Mode> {
@@ -194,13 +210,16 @@ impl Bridges {
     }
 
     pub(crate) fn add_domain(&mut self, settings: &BridgeDomain) -> Result<(), ObjectError> {
-        let used: BTreeSet<u16> = self.domains.values().map(|domain| domain.index.0).collect();
-        let Some(index) = (1..=u16::MAX).find(|index| !used.contains(index)) else {
+        // Index 0 is that of no domain.
+        let is_taken = |index| u16::try_from(index).is_ok_and(|index| self.by_index.contains_key(&DomainIndex(index)));
+        let free = 1 + self.free_index.find(|index| is_taken(index + 1));
+        let Ok(index) = u16::try_from(free) else {
             return Err(
                 ObjectError::whole("there are 65,535 bridge domains already").remedy("delete one that is unused")
             );
         };
         let state = BridgeState { index: DomainIndex(index), settings: settings.clone() };
+        self.by_index.insert(state.index, settings.id);
         self.domains.insert(settings.id, state);
         Ok(())
     }
@@ -213,6 +232,9 @@ impl Bridges {
     }
     pub(crate) fn remove_domain(&mut self, id: u32) {
         if let Some(domain) = self.domains.remove(&id) {
+            self.by_index.remove(&domain.index);
+            self.free_index.release(u32::from(domain.index.0).saturating_sub(1));
+            self.free_number.release(id.saturating_sub(1));
             self.macs.forget(|station, _| station.domain == domain.index);
         }
     }

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_control::{Control, ObjectError, Time};
 use quiver_engine::Generations;
 use quiver_engine::channel::Inbox;
@@ -77,7 +78,8 @@ pub(crate) fn register(control: &Control, asked: Asked, inbox: Inbox<Asker>, gen
     let entry = "set bridge-domain arp entry <id:bridge-domains> (<address:ip> <mac> [del] | del-all)";
     add(entry, help, set_entry);
     let help = "Show the hosts for which bridge domains answer.";
-    add("show bridge-domain arp [<id:bridge-domains>]", help, show);
+    let show = Command::waiting("show bridge-domain arp [<id:bridge-domains>]", help, show);
+    control.commands().add(show.arguments_of::<BridgeDomain>().arguments_of::<BridgeHost>());
 }
 
 fn set_term(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -102,25 +104,22 @@ fn set_entry(control: &Control, matches: &Matches) -> Result<Reply, CommandError
 }
 
 /// The hosts of a domain, or of all.
-pub(crate) fn of(control: &Control, domain: Option<&DomainId>) -> Vec<BridgeHost> {
-    let all = control.objects().all::<BridgeHost>();
-    all.iter()
-        .filter(|host| domain.is_none_or(|only| *only == host.domain))
-        .map(|host| BridgeHost::clone(host))
-        .collect()
+pub(crate) fn of(control: &Control, domain: Option<DomainId>) -> impl Iterator<Item = Option<Rc<BridgeHost>>> + use<> {
+    let is_of = move |host: &Rc<BridgeHost>| domain.as_ref().is_none_or(|only| *only == host.domain);
+    control.walk::<BridgeHost>().map(move |host| Some(host).filter(&is_of))
 }
 
 /// Forgets all hosts of a domain.
 pub(crate) fn clear(control: &Control, domain: &DomainId) -> Result<(), ObjectError> {
-    let keys = of(control, Some(domain)).into_iter().map(|host| (host.domain, host.address));
+    let keys = of(control, Some(domain.clone())).flatten().map(|host| (host.domain.clone(), host.address));
     let keys: Vec<(DomainId, IpAddr)> = keys.collect();
     keys.iter().try_for_each(|key| control.delete::<BridgeHost>(key))
 }
 
-fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["BD-ID", "IP", "Mac-Address"]);
-    for BridgeHost { domain, address, mac } in of(control, matches.find::<DomainId>("id")?.as_ref()) {
-        table.row([Cell::from(domain.0), Cell::of(address), Cell::of(mac.get())]);
-    }
-    Ok(table.into())
+async fn show(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let hosts = of(&control, matches.find::<DomainId>("id")?);
+    let mut rows = Rows::new(&control, &output, ["BD-ID", "IP", "Mac-Address"]);
+    let row = |host: Rc<BridgeHost>| [Cell::from(host.domain.0), Cell::of(host.address), Cell::of(host.mac.get())];
+    rows.each(hosts, |host| host.map(row)).await;
+    Ok(rows.end())
 }

@@ -5,7 +5,7 @@
 //! [`layer2`] and [`station`].
 //!
 //! The control side: [`objects`] are configured, `changes` is what becomes of that, [`bridges`] has what follows from them, [`macs`] the table of
-//! addresses, which `gathering` lists, `hosts` those for which questions are answered, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
+//! addresses, `hosts` those for which questions are answered, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
 #![forbid(unsafe_code)]
 
 pub mod answer;
@@ -18,7 +18,6 @@ pub mod divert;
 pub mod dvr;
 pub mod flood;
 pub mod forward;
-mod gathering;
 mod hosts;
 pub mod input;
 pub mod layer2;

@@ -20,6 +20,8 @@ pub(crate) const STATIONS_MAX: usize = 16 << 20;
 /// Largest number of sightings on their way; workers repeat lost ones. Some milliseconds' worth at five million a
 /// second.
 const SIGHTINGS_MAX: usize = 32_768;
+/// Buckets of the table, with up to three entries each, that are listed before others have their turn.
+const LISTED: usize = 64;
 /// Changes that wait until clients are told; more of them are lost.
 const CHANGES_MAX: usize = 1 << 20;
 
@@ -151,10 +153,10 @@ impl Macs {
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
-    /// The stations in a part of the table of so many buckets, from a place on that begins as 0, and the place to go on from; None
-    /// at the end. All have other places when [`Macs::places`] changes.
-    pub(crate) fn some(&self, from: usize, buckets: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
-        let (rows, next) = self.table.some(from, buckets);
+    /// The stations in a part of the table, from a place on that begins as 0, and the place to go on from; None at the end. All
+    /// have other places when [`Macs::places`] changes.
+    pub(crate) fn some(&self, from: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
+        let (rows, next) = self.table.some(from, LISTED);
         (rows.into_iter().map(|row| Station::of(row.key)), next)
     }
     /// The number of places, which changes when the table grows.

@@ -1,25 +1,25 @@
 //! The commands that show bridges, and the trace of their nodes.
 
-use quiver_control::Control;
+use std::collections::BTreeMap;
+
 use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table};
+use quiver_control::{Control, behind, one_by_one};
 use quiver_engine::trace::Record;
-use quiver_interface::{Interfaces, chosen};
-use quiver_wire::{EthernetHeader, Header};
+use quiver_interface::{InterfaceId, Interfaces, chosen, walk};
+use quiver_wire::{EthernetHeader, Header, MacAddress};
 use serde_json::json;
 
 use crate::bridges::{BridgeState, Bridges, Mode};
-use crate::gathering::{Gathering, Stations};
+use crate::layer2::DomainIndex;
 use crate::learning::settle;
 use crate::macs::MacEntry;
 use crate::objects::DomainId;
-
-/// Buckets of the table of stations that are gathered in a step.
-const GATHERED: usize = 64;
+use crate::station::Station;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     let grammar = "show bridge-domain [<id:bridge-domains>] [detail]";
-    commands.add(Command::new(grammar, "Show bridge domains; `detail` adds their members.", domains));
+    commands.add(Command::waiting(grammar, "Show bridge domains; `detail` adds their members.", domains));
     let grammar = "show l2fib [verbose | all | bd_id <domain:bridge-domains>]";
     let help = "Show the number of MAC table entries, or with an argument the entries.";
     commands.add(Command::waiting(grammar, help, macs));
@@ -28,10 +28,9 @@ pub(crate) fn register(control: &Control) {
     commands.add(Command::waiting("show mode [<interface>...]", help, modes));
 }
 
-fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+async fn domains(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let only = matches.find::<DomainId>("id")?;
-    let mut table = Table::new([
+    let titles = [
         "BD-ID",
         "Index",
         "Age(min)",
@@ -42,16 +41,23 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
         "ARP-Term",
         "Learned-Max",
         "BVI-Intf",
-    ]);
-    let mut text = String::new();
-    let mut list = vec![];
-    for (id, domain) in bridges.domains().iter().filter(|(id, _)| only.as_ref().is_none_or(|only| only.0 == **id)) {
-        let BridgeState { index, settings } = domain;
+    ];
+    let mut rows = Rows::new(&control, &output, titles);
+    for id in ids(&control, only.as_ref()) {
+        rows.step().await;
+        let mut members = vec![];
+        let interfaces = control.room::<Bridges>().interfaces(id);
+        for member in interfaces {
+            rows.step().await;
+            members.extend(member_row(&control, id, member));
+        }
+        let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+        let Some(BridgeState { index, settings }) = bridges.domains().get(&id) else { continue };
         let flag = |on| Cell::new(if on { "on" } else { "off" }, on);
         let age = settings.mac_age;
-        let bvi = bridges.bvi(*id).map(|bvi| interfaces.name(bvi));
+        let bvi = bridges.bvi(id).map(|bvi| interfaces.name(bvi));
         let cells = [
-            Cell::from(*id),
+            Cell::from(id),
             Cell::from(u32::from(index.0)),
             Cell::new(if age == 0 { "off".to_owned() } else { age.to_string() }, age),
             flag(settings.learn),
@@ -62,27 +68,56 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
             Cell::from(settings.learn_limit),
             bvi.map_or(Cell::new("N/A", serde_json::Value::Null), Cell::from),
         ];
-        table.row(cells);
-        let mut members = Table::new(["Interface", "If-idx", "SHG", "BVI"]);
-        for member in bridges.members(*id) {
-            members.row([
-                Cell::from(interfaces.name(member.interface)),
-                Cell::from(member.interface.0),
-                Cell::from(member.group),
-                Cell::new(if member.bvi { "*" } else { "-" }, member.bvi),
-            ]);
-        }
-        if matches.has("detail") && !members.is_empty() {
-            let indented: String = members.to_text().lines().map(|line| format!("  {line}\n")).collect();
-            text.push_str(&format!("\nBD-ID {id}:\n{indented}"));
-        }
-        list.push(members.to_json());
+        rows.row_with(cells, || {
+            let mut table = Table::new(MEMBER);
+            members.into_iter().for_each(|row| table.row(row));
+            json!({"members": table.to_json()})
+        });
     }
-    let mut json = table.to_json();
-    for (domain, members) in json.as_array_mut().into_iter().flatten().zip(list) {
-        domain["members"] = members;
+    let mut listing = rows.end_table();
+    if matches.has("detail") && listing.wants_text() {
+        for id in ids(&control, only.as_ref()) {
+            list_members(&control, id, &mut listing).await;
+        }
     }
-    Ok(Reply::new(format!("{}{text}", table.to_text()), json))
+    Ok(listing.end())
+}
+
+/// The numbers of all domains, or this one.
+fn ids(control: &Control, only: Option<&DomainId>) -> impl Iterator<Item = u32> + use<> {
+    let (control, only) = (control.clone(), only.map(|only| only.0));
+    let all = one_by_one(move |last| behind(control.room::<Bridges>().domains(), last).map(|(id, _)| (*id, *id)));
+    only.into_iter().chain(all.take_while(move |_| only.is_none()))
+}
+
+const MEMBER: [&str; 4] = ["Interface", "If-idx", "SHG", "BVI"];
+
+/// An interface of a domain, unless it is that for unknown addresses.
+fn member_row(control: &Control, domain: u32, interface: InterfaceId) -> Option<[Cell; 4]> {
+    let bridges = control.room::<Bridges>();
+    let Some(Mode::Member { domain: of, group, bvi, unknown: false }) = bridges.mode(interface) else { return None };
+    (of == domain).then(|| {
+        let name = control.room::<Interfaces>().name(interface);
+        let bvi = Cell::new(if bvi { "*" } else { "-" }, bvi);
+        [Cell::from(name), Cell::from(interface.0), Cell::from(group), bvi]
+    })
+}
+
+/// A table of the members of a domain, as text.
+async fn list_members(control: &Control, domain: u32, listing: &mut Listing) {
+    let mut table = Table::new(MEMBER);
+    let interfaces = control.room::<Bridges>().interfaces(domain);
+    for interface in interfaces {
+        listing.step().await;
+        member_row(control, domain, interface).into_iter().for_each(|row| table.row(row));
+    }
+    if !table.is_empty() {
+        listing.line(&format!("\nBD-ID {domain}:"));
+        for line in table.to_text().lines() {
+            listing.step().await;
+            listing.line(&format!("  {line}"));
+        }
+    }
 }
 
 async fn macs(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
@@ -91,7 +126,7 @@ async fn macs(control: Control, matches: Matches, output: Output) -> Result<Repl
     let titles = ["Mac-Address", "BD-ID", "Age(min)", "static", "filter", "bvi", "Interface-Name"];
     let mut rows = Rows::new(&control, &output, titles).named("entries");
     let listed = only.is_some() || matches.has("verbose") || matches.has("all");
-    for station in if listed { stations(&control, &mut rows).await } else { Stations::new() }.into_values() {
+    for station in if listed { stations(&control, &mut rows).await } else { BTreeMap::new() }.into_values() {
         rows.step().await;
         let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
         let Some(MacEntry { place, age, .. }) = bridges.macs.get(station) else { continue };
@@ -126,21 +161,24 @@ async fn macs(control: Control, matches: Matches, output: Output) -> Result<Repl
 }
 
 /// The stations that are known, by domain and address.
-async fn stations(control: &Control, rows: &mut Rows) -> Stations {
-    let mut gathering = Gathering::new();
-    loop {
+async fn stations(control: &Control, rows: &mut Rows) -> BTreeMap<(DomainIndex, MacAddress), Station> {
+    let (mut stations, mut from, mut places) = (BTreeMap::new(), Some(0), None);
+    while let Some(first) = from {
         rows.step().await;
-        if !gathering.step(&control.room::<Bridges>().macs, GATHERED) {
-            return gathering.into_stations();
-        }
+        let macs = &control.room::<Bridges>().macs;
+        // A table that grows has all of them in other places.
+        let first = if places.replace(macs.places()) == Some(macs.places()) { first } else { 0 };
+        let (some, next) = macs.some(first);
+        stations.extend(some.map(|station| ((station.domain, station.mac), station)));
+        from = next;
     }
+    stations
 }
 
 async fn connected(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
     let mut listing = Listing::new(&control, &output);
     let mut is_empty = true;
-    let ids = control.room::<Interfaces>().ids();
-    for id in ids {
+    for id in walk(&control) {
         listing.step().await;
         let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
         let (Some(from), Some(Mode::Connected(peer))) = (interfaces.get(id), bridges.mode(id)) else { continue };

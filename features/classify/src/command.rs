@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
+use quiver_control::{Control, one_by_one};
 use serde_json::json;
 
 use crate::table::{Table, TableError};
@@ -23,7 +23,7 @@ pub(crate) fn register(control: &Control) {
         show_filter,
     ));
     let show = "show classify tables {verbose [<level:u32>] | index <number:u32>}";
-    let show = Command::new(show, "Show classify tables: masks, values and hit counters.", show_tables);
+    let show = Command::waiting(show, "Show classify tables: masks, values and hit counters.", show_tables);
     control.commands().add(show.argument("level", "no effect; accepted as VPP does").argument("number", "one table"));
 }
 
@@ -80,29 +80,50 @@ fn show_filter(control: &Control, matches: &Matches) -> Result<Reply, CommandErr
     Ok(Reply::new(text, json.into()))
 }
 
-fn show_tables(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (room, only) = (control.room::<Classifier>(), matches.find::<u32>("number")?);
-    let (mut text, mut all) = (String::new(), vec![]);
-    let chains = Use::ALL.iter().filter_map(|of| room.filters.get(of));
-    let tables = chains.flat_map(|chain| {
-        let tables = chain.tables();
-        tables.iter().enumerate().map(|(place, table)| (table, tables.get(place + 1).map(|next| next.number)))
-    });
-    for (table, next) in tables.filter(|(table, _)| only.is_none_or(|only| only == table.number)) {
-        let values: Vec<_> = table.values().map(|(value, hits)| (digits(value), hits)).collect();
-        let told = next.map_or("-".into(), |next| next.to_string());
-        let _ = writeln!(text, "{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl");
-        let _ = writeln!(text, "{:>10}{:>10}{told:>10}\n  mask {}", table.number, values.len(), digits(table.mask()));
-        for (value, hits) in values.iter().filter(|_| matches.has("verbose")) {
-            let _ = writeln!(text, "  match {value} hits {hits}");
+async fn show_tables(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let only = matches.find::<u32>("number")?;
+    let (mut listing, mut is_empty) = (Listing::new(&control, &output), true);
+    let is_verbose = matches.has("verbose");
+    for of in Use::ALL {
+        let tables = control.room::<Classifier>().filters.get(&of).map_or(0, |chain| chain.tables().len());
+        for place in 0..tables {
+            listing.step().await;
+            let Some((number, next, mask, count)) = table_at(&control, of, place) else { continue };
+            if only.is_some_and(|only| only != number) {
+                continue;
+            }
+            is_empty = false;
+            let told = next.map_or("-".into(), |next| next.to_string());
+            listing.line(&format!("{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl"));
+            listing.line(&format!("{number:>10}{count:>10}{told:>10}\n  mask {mask}"));
+            let mut values = vec![];
+            let all = one_by_one(|last| {
+                let room = control.room::<Classifier>();
+                let (value, hits) = room.filters.get(&of)?.tables().get(place)?.value_behind(last)?;
+                Some((value.clone(), (digits(value), hits)))
+            });
+            for (value, hits) in all {
+                listing.step().await;
+                if is_verbose {
+                    listing.line(&format!("  match {value} hits {hits}"));
+                }
+                values.push(json!({"match": value, "hits": hits}));
+            }
+            listing.element(|| json!({"index": number, "next": next, "mask": mask, "sessions": values}));
         }
-        let values = values.iter().map(|(value, hits)| json!({"match": value, "hits": hits})).collect::<Vec<_>>();
-        all.push(json!({"index": table.number, "next": next, "mask": digits(table.mask()), "sessions": values}));
     }
-    if all.is_empty() {
-        text = "No classifier tables configured".into();
+    if is_empty {
+        listing.line("No classifier tables configured");
     }
-    Ok(Reply::new(text, json!(all)))
+    Ok(listing.end())
+}
+
+/// Number, next number, mask and number of values of a table in a chain.
+fn table_at(control: &Control, of: Use, place: usize) -> Option<(u32, Option<u32>, String, usize)> {
+    let room = control.room::<Classifier>();
+    let tables = room.filters.get(&of)?.tables();
+    let (table, next) = (tables.get(place)?, tables.get(place + 1).map(|next| next.number));
+    Some((table.number, next, digits(table.mask()), table.len()))
 }
 
 fn digits(bytes: &[u8]) -> String {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_control::behind;
+
 /// Bytes that a mask has at most.
 pub const MASK_MAX: usize = 256;
 
@@ -44,9 +46,17 @@ impl Table {
     pub fn mask(&self) -> &[u8] {
         &self.mask
     }
-    /// The values, and how many packets had each.
-    pub fn values(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        self.values.iter().map(|(value, hits)| (&value[..], hits.load(Ordering::Relaxed)))
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+    /// Whether it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+    /// The value behind this one, or the first one, and how many packets had it.
+    pub fn value_behind(&self, last: Option<&Vec<u8>>) -> Option<(&Vec<u8>, u64)> {
+        behind(&self.values, last).map(|(value, hits)| (value, hits.load(Ordering::Relaxed)))
     }
     /// Looks for a value from now on, too; bytes that are not given are zero.
     pub fn add(&mut self, value: &[u8]) -> Result<(), TableError> {
@@ -121,8 +131,14 @@ mod tests {
         let copy = chain.clone();
         assert!(copy.takes(&[9, 0x4f, 9]) && copy.takes(&[9, 0x05]) && !copy.takes(&[9, 0x5f]));
         assert!(!copy.takes(&[9]), "it is too short");
-        let hits: Vec<_> = chain.tables()[0].values().map(|(value, hits)| (value.to_vec(), hits)).collect();
-        assert_eq!(hits, [(vec![0, 0], 1), (vec![0, 0x40], 1)], "copies count together");
+        let table = &chain.tables()[0];
+        let hits = |behind: Option<&Vec<u8>>| table.value_behind(behind).map(|(value, hits)| (value.clone(), hits));
+        assert_eq!(
+            (hits(None), hits(Some(&vec![0, 0]))),
+            (Some((vec![0, 0], 1)), Some((vec![0, 0x40], 1))),
+            "copies count together"
+        );
+        assert_eq!((hits(Some(&vec![0, 0x40])), table.len()), (None, 2));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
-use quiver_control::{Change, Control, ObjectError, Signal, Time};
+use quiver_control::{Change, Control, ObjectError, Signal, Time, behind};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{look, probe};
@@ -50,8 +50,8 @@ impl Checks {
         self.more.notify();
     }
     /// All addresses that were looked at.
-    pub fn iter(&self) -> impl Iterator<Item = (&Address, &Check)> {
-        self.all.iter()
+    pub fn behind(&self, last: Option<&Address>) -> Option<(&Address, &Check)> {
+        behind(&self.all, last)
     }
     fn tell(&mut self, control: &Control, address: Address, state: State, asked: u8, due: Time) {
         // RFC 4862, 5.4: until nobody has answered, and where somebody has, the address is not used.

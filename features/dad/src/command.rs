@@ -1,8 +1,8 @@
 //! `set ip6 dad`, `show ip6 dad`.
 
-use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_control::object::Interval;
+use quiver_control::{Control, one_by_one};
 use quiver_interface::Interfaces;
 
 use crate::check::{Checks, State};
@@ -18,7 +18,7 @@ pub(crate) fn register(control: &Control) {
         Ok(Reply::done())
     }));
     let help = "Show the addresses under duplicate address detection.";
-    control.commands().add(Command::new("show ip6 dad", help, show));
+    control.commands().add(Command::waiting("show ip6 dad", help, show));
 }
 
 fn enable_checks(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -31,17 +31,20 @@ fn enable_checks(control: &Control, given: &Matches) -> Result<Reply, CommandErr
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, checks) = (control.room::<Interfaces>(), control.room::<Checks>());
-    let mut table = Table::new(["Interface", "Address", "State", "Asked"]);
-    for ((id, address), check) in checks.iter() {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Address", "State", "Asked"]);
+    let checked = one_by_one(|last| {
+        let (interfaces, checks) = (control.room::<Interfaces>(), control.room::<Checks>());
+        let (key @ (id, address), check) = checks.behind(last)?;
         let state = match check.state {
             State::Tentative => "tentative",
             State::Preferred => "preferred",
             State::Duplicate => "duplicate",
         };
         let asked = u32::from(check.asked);
-        table.row([Cell::from(interfaces.name(*id)), Cell::from(address.to_string()), state.into(), asked.into()]);
-    }
-    Ok(table.into())
+        let row = [Cell::from(interfaces.name(*id)), Cell::from(address.to_string()), state.into(), asked.into()];
+        Some((*key, row))
+    });
+    rows.each(checked, Some).await;
+    Ok(rows.end())
 }

@@ -20,7 +20,7 @@ pub(crate) fn register(control: &Control) {
             Ok(GeneveAddDelTunnel2Reply { sw_if_index: change::<Object>(control, said.into()).await? })
         });
         file.dump(|control, request: GeneveTunnelDump| {
-            told::<Object>(control, request.sw_if_index).into_iter().map(GeneveTunnelDetails::from).collect::<Vec<_>>()
+            told::<Object>(control, request.sw_if_index).map(|told| told.map(GeneveTunnelDetails::from))
         });
         file.request(|control, request: SwInterfaceSetGeneveBypass| {
             let interface = name(control, request.sw_if_index)?;

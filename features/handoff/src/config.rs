@@ -1,9 +1,10 @@
 //! Which interfaces are spread over which workers.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Dataplane, Worker};
 use quiver_ethernet::DEVICE_INPUT;
@@ -53,7 +54,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Handoff>) -> Result<()
         return Err(ObjectError::field("workers", format!("there is no worker {unknown}"))
             .remedy(format!("name some of 0 to {last}, or start quiverd with more --workers")));
     }
-    if !dataplane.queues().iter().any(|queue| queue.interface == interface) {
+    if dataplane.queues_of(interface).next().is_none() {
         return Err(ObjectError::field("interface", format!("{name} has no receive queues of its own"))
             .remedy("name the interface that it is a part of"));
     }
@@ -87,7 +88,7 @@ pub(crate) fn register(control: &Control) {
     let set = set.argument("asymmetrical", "each direction of a flow is hashed by itself");
     control.commands().add(set.argument("off", "process packets on the receiving worker"));
     let show = "Show the interfaces whose flows are spread over workers.";
-    control.commands().add(Command::new("show interface handoff", show, self::show));
+    control.commands().add(Command::waiting("show interface handoff", show, self::show));
 }
 
 fn set(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -120,14 +121,15 @@ fn workers(text: &str) -> Option<Vec<u16>> {
     Some(workers)
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "Workers", "Hash"]);
-    for handoff in control.objects().all::<Handoff>() {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Workers", "Hash"]);
+    let row = |handoff: Rc<Handoff>| {
         let workers: Vec<_> = handoff.workers.iter().map(u16::to_string).collect();
         let hash = if handoff.symmetrical { "symmetrical" } else { "asymmetrical" };
-        table.row([Cell::of(&handoff.interface), Cell::from(workers.join(",")), Cell::from(hash)]);
-    }
-    Ok(table.into())
+        Some([Cell::of(&handoff.interface), Cell::from(workers.join(",")), Cell::from(hash)])
+    };
+    rows.each(control.walk::<Handoff>(), row).await;
+    Ok(rows.end())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use quiver_compat::{Refusal, Retval};
 use quiver_control::Control;
 
 use crate::feature::{Direction, FeatureKey, InterfaceFeature};
-use crate::interfaces::{Interface, InterfaceId, Interfaces};
+use crate::interfaces::{Interface, InterfaceId, Interfaces, walk};
 use crate::settings::InterfaceName;
 
 pub mod details;
@@ -57,23 +57,27 @@ pub fn name(control: &Control, index: InterfaceIndex) -> Result<InterfaceName, R
 /// All interfaces, as a dump asks for them.
 pub const ALL: InterfaceIndex = InterfaceIndex(NONE);
 
-/// The interfaces that a dump asks for: all if its field is all ones, or else the one of this number, if there is one.
-pub fn wanted(control: &Control, index: InterfaceIndex) -> Vec<(InterfaceId, InterfaceName)> {
-    let interfaces = control.room::<Interfaces>();
-    let named = |interface: &Interface| (interface.id, InterfaceName(interface.name.clone()));
-    match index.0 {
-        NONE => interfaces.iter().map(named).collect(),
-        one => interfaces.get(InterfaceId(one)).map(named).into_iter().collect(),
-    }
+/// The interfaces that a dump asks for: all if its field is all ones, or else the one of this number, if there is one. Each is
+/// looked for when it is asked for.
+pub fn wanted(control: &Control, index: InterfaceIndex) -> impl Iterator<Item = InterfaceId> + use<> {
+    let one = Some(InterfaceId(index.0)).filter(|id| control.room::<Interfaces>().get(*id).is_some());
+    let all = (index == ALL).then(|| walk(control));
+    one.into_iter().chain(all.into_iter().flatten())
 }
 
-/// Answers a dump: with the details of one interface, or with those of all in the order of their numbers.
-pub fn dump<D, I: IntoIterator<Item = D>>(
+/// Answers a dump: with the details of one interface, or with those of all in the order of their numbers, each as it is when it
+/// is asked for. None behind those of each interface: a turn may end there.
+pub fn dump<D, I: IntoIterator<Item = D>, F: Fn(&Control, InterfaceId, InterfaceName) -> I>(
     control: &Control,
     index: InterfaceIndex,
-    details: impl Fn(InterfaceId, InterfaceName) -> I,
-) -> Vec<D> {
-    wanted(control, index).into_iter().flat_map(|(id, name)| details(id, name)).collect()
+    details: F,
+) -> impl Iterator<Item = Option<D>> + use<D, I, F> {
+    let control = control.clone();
+    wanted(&control.clone(), index).flat_map(move |id| {
+        let name = control.room::<Interfaces>().get(id).map(|interface| InterfaceName(interface.name.clone()));
+        let details = name.map(|name| details(&control, id, name));
+        details.into_iter().flatten().map(Some).chain([None])
+    })
 }
 
 /// The details of a feature's objects at an interface: of that of received packets first, and once if it is that of sent ones, too.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use quiver_control::{Control, ObjectError};
+use quiver_control::{Control, ObjectError, one_by_one};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, INTERFACES_MAX, RxQueue, TxQueue};
 use quiver_wire::MacAddress;
@@ -130,6 +131,8 @@ type Watcher = Rc<dyn Fn(&Control, InterfaceEvent)>;
 /// All interfaces, by number and name.
 pub struct Interfaces {
     interfaces: Vec<Option<Interface>>,
+    /// The numbers of those that are there: among a million, many may have gone.
+    numbers: BTreeSet<InterfaceId>,
     names: HashMap<String, InterfaceId>,
     /// By what names begin with: no number below this one is free.
     taken: HashMap<String, u32>,
@@ -147,6 +150,7 @@ impl Default for Interfaces {
     fn default() -> Interfaces {
         let mut interfaces = Interfaces {
             interfaces: vec![None],
+            numbers: BTreeSet::new(),
             names: HashMap::new(),
             taken: HashMap::new(),
             parts: BTreeSet::new(),
@@ -205,9 +209,10 @@ impl Interfaces {
         let some = self.interfaces.get(from..end).unwrap_or_default();
         (some.iter().flatten(), (end < self.interfaces.len()).then_some(end))
     }
-    /// The numbers of all interfaces, for tasks that look at each in a turn of its own.
-    pub fn ids(&self) -> Vec<InterfaceId> {
-        self.iter().map(|interface| interface.id).collect()
+    /// The interface with the next number behind this one, or the first one.
+    pub fn behind(&self, last: Option<InterfaceId>) -> Option<&Interface> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.get(*self.numbers.range((from, Bound::Unbounded)).next()?)
     }
     /// An error with this remedy if there is an interface of this name.
     pub fn check_free(&self, name: &str, remedy: &str) -> Result<(), ObjectError> {
@@ -239,6 +244,7 @@ impl Interfaces {
     }
     fn insert(&mut self, interface: Interface) {
         self.names.insert(interface.name.clone(), interface.id);
+        self.numbers.insert(interface.id);
         self.parts.extend(interface.parent.map(|parent| (parent, interface.id)));
         let place = interface.id.index();
         self.interfaces[place] = Some(interface);
@@ -282,6 +288,15 @@ impl Drop for Release {
         // With the interfaces gone, their numbers need no owner.
         let _ = self.1.send(self.0);
     }
+}
+
+/// The numbers of all interfaces in their order, for answers that are made in parts: each is looked for when it is asked for.
+pub fn walk(control: &Control) -> impl Iterator<Item = InterfaceId> + use<> {
+    let control = control.clone();
+    one_by_one(move |last: Option<&InterfaceId>| {
+        let id = control.room::<Interfaces>().behind(last.copied())?.id;
+        Some((id, id))
+    })
 }
 
 /// Calls `watcher` after every change of an interface, and before its removal.
@@ -361,6 +376,7 @@ pub fn remove(control: &Control, id: InterfaceId) {
     let released = {
         let mut interfaces = control.room_mut::<Interfaces>();
         if let Some(interface) = interfaces.interfaces[id.index()].take() {
+            interfaces.numbers.remove(&id);
             interfaces.release_name(&interface.name);
             interface.parent.map(|parent| interfaces.parts.remove(&(parent, id)));
             interfaces.tunnels -= usize::from(interface.tunnel.is_some());

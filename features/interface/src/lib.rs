@@ -54,7 +54,7 @@ pub use events::Events;
 pub use feature::{Direction, FeatureNode, FeatureSettings, InterfaceFeature};
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, TunnelTo, create, remove, set_peer,
-    set_point_to_point, set_tunnel, tell, watch,
+    set_point_to_point, set_tunnel, tell, walk, watch,
 };
 pub use link::{set_link, set_link_mtu, set_speed};
 pub use mtu::{LinkMtu, Mtus};

@@ -1,14 +1,14 @@
 //! Receive queues: which worker serves each, and when it looks at them. VPP's `rx-placement` and `rx-mode`.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::dataplane::QueueInfo;
 use quiver_engine::{Dataplane, PlacementError, RxMode};
 use serde_json::json;
 
-use crate::interfaces::Interfaces;
+use crate::interfaces::{Interfaces, walk};
 use crate::settings::InterfaceName;
 
 quiver_control::choice! {
@@ -52,10 +52,10 @@ pub(crate) fn apply(control: &Control, change: Change<'_, RxQueueSettings>) -> R
     };
     let interface = control.room::<Interfaces>().id_of(&wanted.interface.0)?;
     let dataplane = &mut *control.room_mut::<Dataplane>();
-    let queues = dataplane.queues().iter().filter(|queue| queue.interface == interface.0);
-    let queue = queues.clone().find(|queue| queue.index == usize::from(wanted.queue)).map(|queue| queue.id);
+    let queues: Vec<_> = dataplane.queues_of(interface.0).map(|queue| queue.id).collect();
+    let queue = queues.get(usize::from(wanted.queue)).copied();
     let queue = queue.ok_or_else(|| {
-        let remedy = match queues.count() {
+        let remedy = match queues.len() {
             0 => "name an interface that has receive queues of its own".to_owned(),
             count => format!("name one of 0 to {}", count - 1),
         };
@@ -94,8 +94,9 @@ pub(crate) fn register(control: &Control) {
         mode,
     );
     control.commands().add(mode.argument("queue", "number of the queue; default: all"));
-    let show = add("show interface rx-placement", "Show the worker and mode of each receive queue.", show);
-    control.commands().add(show);
+    let help = "Show the worker and mode of each receive queue.";
+    let show = Command::waiting("show interface rx-placement", help, show);
+    control.commands().add(show.arguments_of::<RxQueueSettings>());
 }
 
 fn place(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -134,7 +135,7 @@ pub(crate) fn set_mode(
     let id = control.room::<Interfaces>().id_of(&interface.0)?;
     let queues = match queue {
         Some(queue) => vec![queue],
-        None => of(&control.room::<Dataplane>(), id.0).map(|queue| queue.index as u16).collect(),
+        None => control.room::<Dataplane>().queues_of(id.0).map(|queue| queue.index as u16).collect(),
     };
     if queues.is_empty() {
         return Err(ObjectError::field("interface", format!("{interface} has no receive queues of its own")));
@@ -145,30 +146,29 @@ pub(crate) fn set_mode(
     Ok(())
 }
 
-pub(crate) fn of(dataplane: &Dataplane, interface: u32) -> impl Iterator<Item = &QueueInfo> {
-    dataplane.queues().iter().filter(move |queue| queue.interface == interface)
-}
-
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
-    let (mut text, mut list) = (String::new(), vec![]);
-    // Writing to a string cannot fail.
-    for worker in 0..dataplane.workers() {
-        let mut queues: Vec<_> = dataplane.queues().iter().filter(|queue| queue.worker == worker).collect();
-        queues.sort_by_key(|queue| (queue.input, queue.interface, queue.index));
-        if !queues.is_empty() {
-            let _ = writeln!(text, "Worker {worker} (quiver-{worker}):");
-        }
-        for of_node in queues.chunk_by(|a, b| a.input == b.input) {
-            let node = dataplane.graph().name(of_node[0].input);
-            let _ = writeln!(text, " node {node}:");
-            for queue in of_node {
-                let name = interfaces.name(crate::InterfaceId(queue.interface));
-                let (index, mode) = (queue.index, Mode::from(queue.mode).to_string());
-                let _ = writeln!(text, "    {name} queue {index} ({mode})");
-                list.push(json!({"interface": name, "queue": index, "worker": worker, "mode": mode, "node": node}));
-            }
-        }
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    // By worker, node, interface and number.
+    let mut queues: BTreeMap<_, String> = BTreeMap::new();
+    for id in walk(&control) {
+        listing.step().await;
+        let dataplane = control.room::<Dataplane>();
+        let mode = |queue: &QueueInfo| Mode::from(queue.mode).to_string();
+        queues.extend(dataplane.queues_of(id.0).map(|q| ((q.worker, q.input, id, q.index), mode(q))));
     }
-    Ok(Reply::new(text, list.into()))
+    let mut last = None;
+    while let Some(((worker, input, id, index), mode)) = queues.pop_first() {
+        listing.step().await;
+        let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+        let (name, node) = (interfaces.name(id), dataplane.graph().name(input));
+        if last.is_none_or(|(last, _)| last != worker) {
+            listing.line(&format!("Worker {worker} (quiver-{worker}):"));
+        }
+        if last.replace((worker, input)) != Some((worker, input)) {
+            listing.line(&format!(" node {node}:"));
+        }
+        listing.line(&format!("    {name} queue {index} ({mode})"));
+        listing.element(|| json!({"interface": name, "queue": index, "worker": worker, "mode": mode, "node": node}));
+    }
+    Ok(listing.end())
 }

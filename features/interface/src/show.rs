@@ -1,6 +1,6 @@
 //! The commands that show interfaces, in VPP's layout.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use quiver_control::Control;
@@ -10,7 +10,7 @@ use quiver_engine::counters::Traffic;
 use quiver_engine::dataplane::QueueInfo;
 use serde_json::{Map, Value, json};
 
-use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL};
+use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL, walk};
 use crate::queues::Mode;
 use crate::settings::{InterfaceName, InterfaceSettings};
 use crate::speed::in_words;
@@ -26,15 +26,12 @@ pub(crate) fn register(control: &Control) {
 }
 
 /// The numbers of the interfaces that a command names, or of all of them, in their order.
-pub fn chosen(control: &Control, matches: &Matches) -> Result<Vec<InterfaceId>, CommandError> {
-    let names: HashSet<String> = matches.all::<InterfaceName>("interface")?.into_iter().map(|name| name.0).collect();
+pub fn chosen(control: &Control, matches: &Matches) -> Result<impl Iterator<Item = InterfaceId> + use<>, CommandError> {
+    let names = matches.all::<InterfaceName>("interface")?;
     let interfaces = control.room::<Interfaces>();
-    let mut ids = match names.is_empty() {
-        true => interfaces.ids(),
-        false => names.iter().filter_map(|name| Some(interfaces.find(name)?.id)).collect(),
-    };
-    ids.sort_unstable();
-    Ok(ids)
+    let named: BTreeSet<InterfaceId> = names.iter().filter_map(|name| Some(interfaces.find(&name.0)?.id)).collect();
+    let all = names.is_empty().then(|| walk(control));
+    Ok(named.into_iter().chain(all.into_iter().flatten()))
 }
 
 async fn interfaces(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
@@ -126,15 +123,11 @@ async fn hardware(control: Control, matches: Matches, output: Output) -> Result<
     let (is_brief, is_verbose) = (matches.has("brief"), matches.has("verbose") || matches.has("detail"));
     let mut listing = Listing::new(&control, &output);
     listing.line(&format!("{:^32}{:^6}{:^6}  Hardware", "Name", "Idx", "Link"));
-    let mut queues: HashMap<u32, Vec<QueueInfo>> = HashMap::new();
-    for queue in control.room::<Dataplane>().queues() {
-        queues.entry(queue.interface).or_default().push(queue.clone());
-    }
     for id in chosen(&control, &matches)? {
         listing.step().await;
         let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
         let Some(interface) = interfaces.get(id).filter(|interface| interface.parent.is_none()) else { continue };
-        let queues = queues.get(&id.0).map_or(&[][..], |queues| queues);
+        let queues: Vec<&QueueInfo> = dataplane.queues_of(id.0).collect();
         let received = |queue: &QueueInfo| dataplane.queue_counters(queue.index, id.0);
         let link = if interface.link && interface.up { "up" } else { "down" };
         let description = description(&control, &interface.name);
@@ -148,7 +141,7 @@ async fn hardware(control: Control, matches: Matches, output: Output) -> Result<
             if interface.id != LOCAL {
                 let _ = writeln!(text, "  Ethernet address {}", interface.mac);
             }
-            for queue in queues {
+            for queue in &queues {
                 let input = dataplane.graph().name(queue.input);
                 let _ = writeln!(text, "  RX queue {}: worker {}, {input}", queue.index, queue.worker);
                 if is_verbose {

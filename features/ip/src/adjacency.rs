@@ -335,12 +335,11 @@ impl<F: IpFamily> Adjacencies<F> {
     }
     /// All adjacencies and their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Adjacency<F>)> {
-        self.from(0)
+        self.from(0).filter_map(|(hop, adjacency)| Some((hop, adjacency?)))
     }
-    /// Those from a number on, in the order of these.
-    pub fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Adjacency<F>)> {
-        let slots = self.slots.get(first as usize..).unwrap_or_default();
-        (first..).zip(slots).filter_map(|(hop, slot)| Some((hop, slot.as_ref()?)))
+    /// All numbers from this one on, with their adjacencies.
+    pub fn from(&self, first: u32) -> impl Iterator<Item = (u32, Option<&Adjacency<F>>)> {
+        (first..).zip(self.slots.get(first as usize..).unwrap_or_default()).map(|(hop, slot)| (hop, slot.as_ref()))
     }
     /// The row of an adjacency as it is published.
     pub fn row(&self, hop: u32) -> &AdjacencyRow {

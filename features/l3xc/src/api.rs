@@ -23,9 +23,9 @@ pub(crate) fn register(control: &Control) {
         });
         file.dump(|control, request: L3xcDump| {
             let of = request.sw_if_index;
-            let mut all = dump(control, of, |id, name| details_at(control, (id, &name), details::<V4>));
-            all.extend(dump(control, of, |id, name| details_at(control, (id, &name), details::<V6>)));
-            all.into_iter().flatten()
+            let ip4 = dump(control, of, |control, id, name| details_at(control, (id, &name), details::<V4>));
+            let ip6 = dump(control, of, |control, id, name| details_at(control, (id, &name), details::<V6>));
+            ip4.chain(ip6).map(Option::flatten)
         });
     });
 }

@@ -54,8 +54,7 @@ async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, Com
 }
 
 async fn show_family<F: Connected>(control: &Control, listing: &mut Listing) {
-    let all = control.objects().all::<L3CrossConnect<F>>();
-    for connect in all {
+    for connect in control.walk::<L3CrossConnect<F>>() {
         listing.step().await;
         let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
         let group = group_of::<F>(control, &connect.interface);

@@ -1,7 +1,7 @@
 //! `set ip6 mld`, `show ip6 mld`.
 
-use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
+use quiver_control::{Control, one_by_one};
 use quiver_interface::Interfaces;
 
 use crate::keeper::Listeners;
@@ -12,7 +12,7 @@ pub(crate) fn register(control: &Control) {
     let set = Command::new("set ip6 mld (enable|disable)", help, set).arguments_of::<ListenerDiscovery>();
     control.commands().add(set.argument("enable", "send MLD reports").argument("disable", "send no MLD reports"));
     let help = "Show the IPv6 groups that MLD reports.";
-    control.commands().add(Command::new("show ip6 mld", help, show));
+    control.commands().add(Command::waiting("show ip6 mld", help, show));
 }
 
 fn set(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -21,14 +21,22 @@ fn set(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, now, room) = (control.room::<Interfaces>(), control.now(), control.room::<Listeners>());
-    let mut table = Table::new(["Interface", "Version", "Group"]);
-    for (id, own) in room.iter() {
-        let version = if own.is_first_version(now) { 1u32 } else { 2 };
-        for group in own.groups() {
-            table.row([Cell::from(interfaces.name(*id)), version.into(), Cell::of(group)]);
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Version", "Group"]);
+    let all = one_by_one(|last| {
+        let room = control.room::<Listeners>();
+        let (id, own) = room.behind(last)?;
+        let (name, version) =
+            (control.room::<Interfaces>().name(*id), if own.is_first_version(control.now()) { 1u32 } else { 2 });
+        let row = |group| [Cell::from(name.clone()), version.into(), Cell::of(group)];
+        Some((*id, own.groups().iter().map(row).collect::<Vec<_>>()))
+    });
+    for groups in all {
+        for row in groups {
+            rows.step().await;
+            rows.row(row);
         }
+        rows.step().await;
     }
-    Ok(table.into())
+    Ok(rows.end())
 }

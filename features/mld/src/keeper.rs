@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
-use quiver_control::{Control, Signal, Time};
+use quiver_control::{Control, Signal, Time, behind};
 use quiver_engine::channel::Inbox;
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, Injected};
@@ -33,8 +33,8 @@ impl Listeners {
         self.configured.unwrap_or(self.by_default)
     }
     /// The interfaces that listen.
-    pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Listener)> {
-        self.all.iter()
+    pub fn behind(&self, last: Option<&InterfaceId>) -> Option<(&InterfaceId, &Listener)> {
+        behind(&self.all, last)
     }
 }
 

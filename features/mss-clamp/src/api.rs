@@ -94,11 +94,14 @@ fn wanted<F: Clamped>(interface: &InterfaceName, mss: u16, dir: MssClampDir) -> 
     Ok(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData }))
 }
 
-fn get(control: &Control, request: MssClampGet) -> Result<(Vec<MssClampDetails>, MssClampGetReply), Refusal> {
+fn get(
+    control: &Control,
+    request: MssClampGet,
+) -> Result<(impl Iterator<Item = Option<MssClampDetails>> + use<>, MssClampGetReply), Refusal> {
     if request.sw_if_index.0 != NONE {
         find(control, request.sw_if_index)?;
     }
-    let all = dump(control, request.sw_if_index, |id, interface| {
+    let all = dump(control, request.sw_if_index, |control, id, interface| {
         let (ip4, ip6) = (known::<V4>(control, &interface), known::<V6>(control, &interface));
         let is_known = ip4.is_some() || ip6.is_some();
         let ((ipv4_mss, ipv4_direction), (ipv6_mss, ipv6_direction)) =

@@ -1,11 +1,10 @@
 //! `set interface tcp-mss-clamp`, `show interface tcp-mss-clamp`.
 
-use std::fmt::Write;
 use std::marker::PhantomData;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Listing, Matches, Output, Reply};
+use quiver_interface::{InterfaceName, Interfaces, chosen};
 use quiver_wire::{V4, V6};
 use serde_json::{Value, json};
 
@@ -39,7 +38,7 @@ pub(crate) fn register(control: &Control) {
         set.argument("ip6", "direction for IPv6; enable is both").argument("ip6-mss", "segment size for IPv6 in bytes");
     control.commands().add(set);
     let show = "show interface tcp-mss-clamp [<interface>]";
-    control.commands().add(Command::new(show, "Show the TCP MSS clamps of interfaces.", show_clamps));
+    control.commands().add(Command::waiting(show, "Show the TCP MSS clamps of interfaces.", show_clamps));
 }
 
 fn set_clamp(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -74,26 +73,24 @@ fn set_family<F: Clamped>(control: &Control, interface: &InterfaceName, change: 
     Ok(change.map_or(Ok(()), |clamp| control.assign(interface, clamp))?)
 }
 
-fn show_clamps(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let only: Option<InterfaceName> = given.find("interface")?;
-    let (mut text, mut list) = (String::new(), vec![]);
-    for interface in control.room::<Interfaces>().iter() {
+async fn show_clamps(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let has_chosen = given.find::<InterfaceName>("interface")?.is_some();
+    let mut listing = Listing::new(&control, &output);
+    for id in chosen(&control, &given)? {
+        listing.step().await;
+        let interfaces = control.room::<Interfaces>();
+        let Some(interface) = interfaces.get(id) else { continue };
         let name = InterfaceName(interface.name.clone());
-        let (ip4, ip6) = (shown::<V4>(control, &name), shown::<V6>(control, &name));
-        let is_wanted = match &only {
-            Some(only) => *only == name,
-            None => ip4.is_some() || ip6.is_some(),
-        };
-        if is_wanted {
+        let (ip4, ip6) = (shown::<V4>(&control, &name), shown::<V6>(&control, &name));
+        if has_chosen || ip4.is_some() || ip6.is_some() {
             let said =
                 |clamp: &Option<(String, Value)>| clamp.as_ref().map_or("disabled".into(), |clamp| clamp.0.clone());
-            // A text that is a String takes everything.
-            let _ = writeln!(text, "{name}: ip4: {} ip6: {}", said(&ip4), said(&ip6));
+            listing.line(&format!("{name}: ip4: {} ip6: {}", said(&ip4), said(&ip6)));
             let value = |clamp: Option<(String, Value)>| clamp.map_or(Value::Null, |clamp| clamp.1);
-            list.push(json!({"interface": name.0, "ip4": value(ip4), "ip6": value(ip6)}));
+            listing.element(|| json!({"interface": name.0, "ip4": value(ip4), "ip6": value(ip6)}));
         }
     }
-    Ok(Reply::new(text, json!(list)))
+    Ok(listing.end())
 }
 
 fn shown<F: Clamped>(control: &Control, interface: &InterfaceName) -> Option<(String, Value)> {

@@ -24,7 +24,10 @@ pub(crate) fn register(control: &Control) {
             set_interface::<V4>(control, sw_if_index, enable)
         });
         file.dump(|control, _: ProxyArpIntfcDump| {
-            interfaces::<V4>(control).map(|index| ProxyArpIntfcDetails { sw_if_index: index.0 }).collect::<Vec<_>>()
+            let control = control.clone();
+            control.clone().walk::<NeighborProxy<V4>>().map(move |proxy| {
+                index_of(&control, &proxy.interface).map(|index| ProxyArpIntfcDetails { sw_if_index: index.0 })
+            })
         });
     });
     quiver_compat::add(control, "ip6_nd", (1, 1, 0), |file| {
@@ -138,10 +141,11 @@ fn set_range(control: &Control, is_add: bool, proxy: ProxyArp) -> Result<(), Ref
     }
 }
 
-fn ranges(control: &Control) -> Vec<ProxyArpDetails> {
-    let all = control.objects().all::<ArpProxyRange>();
-    let of = |range: &ArpProxyRange| ProxyArp { table_id: range.table.0, low: range.low, hi: range.high };
-    all.iter().map(|range| ProxyArpDetails { proxy: of(range) }).collect()
+fn ranges(control: &Control) -> impl Iterator<Item = ProxyArpDetails> + use<> {
+    control.walk::<ArpProxyRange>().map(|range| {
+        let proxy = ProxyArp { table_id: range.table.0, low: range.low, hi: range.high };
+        ProxyArpDetails { proxy }
+    })
 }
 
 /// Switches the proxy of an interface on or off. Repeating the current state is no error.
@@ -158,11 +162,6 @@ fn index_of(control: &Control, interface: &InterfaceName) -> Option<InterfaceInd
     control.room::<Interfaces>().id_of(&interface.0).ok().map(InterfaceIndex::from)
 }
 
-fn interfaces<F: Proxied>(control: &Control) -> impl Iterator<Item = InterfaceIndex> + '_ {
-    let all = control.objects().all::<NeighborProxy<F>>();
-    all.into_iter().filter_map(|proxy| index_of(control, &proxy.interface))
-}
-
 fn set_host(control: &Control, request: Ip6ndProxyAddDel) -> Result<(), Refusal> {
     let (interface, address) = (name(control, request.sw_if_index)?, request.ip);
     let key = (interface.clone(), address);
@@ -177,12 +176,11 @@ fn set_host(control: &Control, request: Ip6ndProxyAddDel) -> Result<(), Refusal>
     }
 }
 
-fn hosts(control: &Control) -> Vec<Ip6ndProxyDetails> {
-    let all = control.objects().all::<ProxiedHost>();
-    let of = |host: &ProxiedHost| {
-        Some(Ip6ndProxyDetails { sw_if_index: index_of(control, &host.interface)?, ip: host.address })
-    };
-    all.iter().filter_map(|host| of(host)).collect()
+fn hosts(control: &Control) -> impl Iterator<Item = Option<Ip6ndProxyDetails>> + use<> {
+    let control = control.clone();
+    control.clone().walk::<ProxiedHost>().map(move |host| {
+        Some(Ip6ndProxyDetails { sw_if_index: index_of(&control, &host.interface)?, ip: host.address })
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! `set interface proxy-arp`, `set arp proxy`, `set interface ip6-nd proxy`, `set ip6 nd proxy`, and their `show`
 //! commands.
 
+use std::rc::Rc;
+
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_interface::InterfaceName;
 use quiver_ip::objects::TableNumber;
 use quiver_ip::table_word::table;
@@ -33,9 +35,9 @@ pub(crate) fn register(control: &Control) {
     let grammar = "set ip6 nd proxy <interface> [del] <address:ip6>";
     commands.add(Command::new(grammar, help, set_host).arguments_of::<ProxiedHost>());
     let help = "Show the interfaces and address ranges of proxy ARP.";
-    commands.add(Command::new("show arp proxy", help, show_ranges));
+    commands.add(Command::waiting("show arp proxy", help, show_ranges));
     let help = "Show the interfaces and hosts of ND proxy.";
-    commands.add(Command::new("show ip6 nd proxy", help, show_hosts));
+    commands.add(Command::waiting("show ip6 nd proxy", help, show_hosts));
 }
 
 /// Switches the proxy of an interface on or off. As in VPP, repeating the current state is no error.
@@ -72,27 +74,26 @@ fn set_host(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::done())
 }
 
-fn proxies<F: Proxied>(control: &Control, table: &mut Table) {
-    for proxy in control.objects().all::<NeighborProxy<F>>() {
-        table.row([Cell::of(&proxy.interface), Cell::from("")]);
-    }
+async fn proxies<F: Proxied>(control: &Control, rows: &mut Rows) {
+    let row = |proxy: Rc<NeighborProxy<F>>| Some([Cell::of(&proxy.interface), Cell::from("")]);
+    rows.each(control.walk::<NeighborProxy<F>>(), row).await;
 }
 
-fn show_ranges(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "Range"]);
-    proxies::<V4>(control, &mut table);
-    for range in control.objects().all::<ArpProxyRange>() {
+async fn show_ranges(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Range"]);
+    proxies::<V4>(&control, &mut rows).await;
+    let row = |range: Rc<ArpProxyRange>| {
         let of = format!("{} - {} in table {}", range.low, range.high, range.table);
-        table.row([Cell::from(""), Cell::from(of)]);
-    }
-    Ok(table.into())
+        Some([Cell::from(""), Cell::from(of)])
+    };
+    rows.each(control.walk::<ArpProxyRange>(), row).await;
+    Ok(rows.end())
 }
 
-fn show_hosts(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "Host"]);
-    proxies::<V6>(control, &mut table);
-    for host in control.objects().all::<ProxiedHost>() {
-        table.row([Cell::of(&host.interface), Cell::of(host.address)]);
-    }
-    Ok(table.into())
+async fn show_hosts(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Host"]);
+    proxies::<V6>(&control, &mut rows).await;
+    let row = |host: Rc<ProxiedHost>| Some([Cell::of(&host.interface), Cell::of(host.address)]);
+    rows.each(control.walk::<ProxiedHost>(), row).await;
+    Ok(rows.end())
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use quiver_compat::types::{AddressFamily, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval};
-use quiver_control::Control;
+use quiver_control::{Control, one_by_one};
 use quiver_interface::api::name;
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Ip;
@@ -144,14 +144,20 @@ struct IpNeighborDetails {
     neighbor: IpNeighbor,
 }
 
-fn dump<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpNeighborDetails> {
-    let (neighbors, now) = (control.room::<Neighbors<F>>(), control.now());
-    let of = |((interface, address), neighbor): (&NeighborKey<F>, &crate::Neighbor)| {
-        let age = now.since(neighbor.since).as_secs_f64();
-        let told = (*interface, (*address).into());
-        Some(IpNeighborDetails { age, neighbor: IpNeighbor::of(told, neighbor.mac?, neighbor.state) })
-    };
-    neighbors.iter().filter(|((id, _), _)| is_meant(sw_if_index, *id)).filter_map(of).collect()
+/// Step by step; none in place of a neighbor that the client does not ask for, or that has no MAC address.
+fn dump<F: Protocol>(
+    control: &Control,
+    sw_if_index: InterfaceIndex,
+) -> Box<dyn Iterator<Item = Option<IpNeighborDetails>>> {
+    let control = control.clone();
+    Box::new(one_by_one(move |last: Option<&NeighborKey<F>>| {
+        let neighbors = control.room::<Neighbors<F>>();
+        let (wanted, neighbor) = neighbors.after(last.copied()).next()?;
+        let age = control.now().since(neighbor.since).as_secs_f64();
+        let mac = neighbor.mac.filter(|_| is_meant(sw_if_index, wanted.0));
+        let told = mac.map(|mac| IpNeighbor::of((wanted.0, wanted.1.into()), mac, neighbor.state));
+        Some((*wanted, told.map(|neighbor| IpNeighborDetails { age, neighbor })))
+    }))
 }
 
 /// Deletes the neighbors of one interface, or of all if the index is 0xffffffff; static ones, too.

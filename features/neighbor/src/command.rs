@@ -1,10 +1,11 @@
 //! `ip neighbor`, `show ip neighbors`, `clear ip neighbors`, and the same of IPv6; how they are found and kept, and counters.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces, chosen, walk};
 use quiver_wire::{V4, V6};
 
 use crate::counted::NeighborCounters;
@@ -31,11 +32,11 @@ pub(crate) fn register(control: &Control) {
     commands.add(Command::waiting("show ip4 neighbor-sorted [<interface>]", SHOW, show::<V4>));
     commands.add(Command::waiting("show ip6 neighbor-sorted [<interface>]", SHOW, show::<V6>));
     let help = "Show how neighbors are resolved and aged.";
-    commands.add(Command::new("show ip neighbor-config", help, show_settings));
+    commands.add(Command::waiting("show ip neighbor-config", help, show_settings));
     let help = "Show the counters of received and transmitted neighbor messages.";
-    commands.add(Command::new("show ip neighbor-stats [<interface>]", help, show_counters));
+    commands.add(Command::waiting("show ip neighbor-stats [<interface>]", help, show_counters));
     let help = "Show the clients that subscribed to neighbor events.";
-    commands.add(Command::new("show ip neighbor-watcher", help, show_watchers));
+    commands.add(Command::waiting("show ip neighbor-watcher", help, show_watchers));
 }
 
 const SHOW: &str = "Show the neighbor entries.";
@@ -111,18 +112,16 @@ fn configure_interface<F: Protocol>(control: &Control, given: &Matches) -> Resul
     Ok(Reply::done())
 }
 
-fn show_settings(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+async fn show_settings(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
     let columns =
         ["Family", "Interface", "Known", "Limit", "Age", "Probes", "Interval", "Recycle", "Unresolved", "Strangers"];
-    let mut table = Table::new(columns);
-    settings::<V4>(control).into_iter().for_each(|row| table.row(row));
-    settings::<V6>(control).into_iter().for_each(|row| table.row(row));
-    Ok(table.into())
+    let mut rows = Rows::new(&control, &output, columns);
+    rows.each(settings::<V4>(&control).chain(settings::<V6>(&control)), |row| row).await;
+    Ok(rows.end())
 }
 
-/// Settings of all interfaces, and those of each interface that overrides some.
-fn settings<F: Protocol>(control: &Control) -> Vec<[Cell; 10]> {
-    let (neighbors, interfaces) = (control.room::<Neighbors<F>>(), control.room::<Interfaces>());
+/// Settings of all interfaces, and those of each interface that overrides some, one by one.
+fn settings<F: Protocol>(control: &Control) -> impl Iterator<Item = Option<[Cell; 10]>> + use<F> {
     let row = |interface: &str, known: usize, limit: usize, manners: Manners| {
         [
             Cell::from(F::NAME),
@@ -137,45 +136,50 @@ fn settings<F: Protocol>(control: &Control) -> Vec<[Cell; 10]> {
             Cell::of(manners.strangers),
         ]
     };
-    let all = neighbors.manners;
-    let mut rows = vec![row("all", neighbors.known, all.limit, all)];
-    for interface in interfaces.iter() {
-        if let Some((limit, known)) = neighbors.own_at(interface.id) {
-            rows.push(row(&interface.name, known, limit.unwrap_or(all.limit), neighbors.manners_at(interface.id)));
-        }
-    }
-    rows
+    let all = {
+        let neighbors = control.room::<Neighbors<F>>();
+        let all = neighbors.manners;
+        row("all", neighbors.known, all.limit, all)
+    };
+    let control = control.clone();
+    let own = walk(&control.clone()).map(move |id| {
+        let neighbors = control.room::<Neighbors<F>>();
+        let (limit, known) = neighbors.own_at(id)?;
+        let name = control.room::<Interfaces>().name(id);
+        Some(row(&name, known, limit.unwrap_or(neighbors.manners.limit), neighbors.manners_at(id)))
+    });
+    std::iter::once(Some(all)).chain(own)
 }
 
-fn show_counters(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let only = given.find::<InterfaceName>("interface")?;
-    let mut table = Table::new(["Interface", "Protocol", "Direction", "Requests", "Replies", "Gratuitous"]);
-    for interface in control.room::<Interfaces>().iter() {
-        if only.as_ref().is_none_or(|only| only.0 == interface.name) {
-            counters::<V4>(control, (interface.id, &interface.name), &mut table);
-            counters::<V6>(control, (interface.id, &interface.name), &mut table);
-        }
+async fn show_counters(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let titles = ["Interface", "Protocol", "Direction", "Requests", "Replies", "Gratuitous"];
+    let mut rows = Rows::new(&control, &output, titles);
+    for id in chosen(&control, &given)? {
+        rows.step().await;
+        let name = control.room::<Interfaces>().name(id);
+        counters::<V4>(&control, (id, &name), &mut rows);
+        counters::<V6>(&control, (id, &name), &mut rows);
     }
-    Ok(table.into())
+    Ok(rows.end())
 }
 
-fn counters<F: Protocol>(control: &Control, (id, name): (InterfaceId, &str), table: &mut Table) {
+fn counters<F: Protocol>(control: &Control, (id, name): (InterfaceId, &str), rows: &mut Rows) {
     for (direction, counts) in control.room::<Rc<NeighborCounters<F>>>().counts(id) {
         let [requests, replies, gratuitous] = counts.map(Cell::of);
-        table.row([name.into(), F::COUNTED.into(), direction.into(), requests, replies, gratuitous]);
+        rows.row([name.into(), F::COUNTED.into(), direction.into(), requests, replies, gratuitous]);
     }
 }
 
-fn show_watchers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "IP"]);
-    let interfaces = control.room::<Interfaces>();
+async fn show_watchers(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "IP"]);
     let watched = control.room::<Neighbors<V4>>().listeners.as_ref().map(|listeners| listeners.watched());
-    for (interface, address) in watched.unwrap_or_default() {
-        let interface = interface.map_or("any".into(), |id| interfaces.name(id));
+    let row = |(interface, address): (Option<InterfaceId>, Option<IpAddr>)| {
+        let interface = interface.map_or("any".into(), |id| control.room::<Interfaces>().name(id));
         let address = address.map_or("any".into(), |address| address.to_string());
-        table.row([Cell::from(interface), Cell::from(address)]);
-    }
-    Ok(table.into())
+        Some([Cell::from(interface), Cell::from(address)])
+    };
+    rows.each(watched.unwrap_or_default(), row).await;
+    Ok(rows.end())
 }
 
 fn set<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -42,10 +42,10 @@ pub(crate) fn register(control: &Control) {
             bind(control, policer_index, worker_index, bind_enable)
         });
         file.dump(|control, PolicerDump { match_name_valid, match_name }| {
-            details(control, |_, name| !match_name_valid || name == match_name.as_str())
+            details(control, move |_, name| !match_name_valid || name == match_name.as_str())
         });
         file.dump(|control, PolicerDumpV2 { policer_index }| {
-            details(control, |number, _| policer_index == NONE || policer_index == number)
+            details(control, move |number, _| policer_index == NONE || policer_index == number)
         });
     });
 }
@@ -385,9 +385,12 @@ fn bind(control: &Control, policer: u32, worker: u32, enable: bool) -> Result<()
     Ok(())
 }
 
-fn details(control: &Control, is_wanted: impl Fn(u32, &str) -> bool) -> Vec<PolicerDetails> {
-    let all = control.room::<Policers>().iter();
-    let of = |(number, name): (u32, String)| {
+fn details<W: Fn(u32, &str) -> bool>(
+    control: &Control,
+    is_wanted: W,
+) -> impl Iterator<Item = Option<PolicerDetails>> + use<W> {
+    let control = control.clone();
+    Policers::walk(&control.clone()).map(move |(number, name): (u32, String)| {
         let policer = control.objects().get::<Policer>(&name).filter(|_| is_wanted(number, &name))?;
         let r#type = match policer.scheme {
             Scheme::OneRateTwoColor => PolicerType::OneRateTwoColor,
@@ -414,8 +417,7 @@ fn details(control: &Control, is_wanted: impl Fn(u32, &str) -> bool) -> Vec<Poli
             single_rate: matches!(policer.scheme, Scheme::OneRateTwoColor | Scheme::OneRateThreeColor),
             ..PolicerDetails::default()
         })
-    };
-    all.filter_map(of).collect()
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `policer add`, `policer del`, `policer reset`, `show policer`.
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows};
 
 use crate::config::{Action, Policer, PolicerName, RateUnit, Scheme};
 use crate::policers::Policers;
@@ -27,7 +27,7 @@ pub(crate) fn register(control: &Control) {
     commands.add(Command::new(del, "Delete a policer and all references to it.", delete));
     let reset = "policer reset name <policers>";
     commands.add(Command::new(reset, "Refill the buckets of a policer.", reset_one));
-    commands.add(Command::new("show policer", "Show policers and their counters.", show));
+    commands.add(Command::waiting("show policer", "Show policers and their counters.", show));
 }
 
 /// The action that stands behind a word.
@@ -79,13 +79,12 @@ fn reset_one(control: &Control, given: &Matches) -> Result<Reply, CommandError> 
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
     let titles = ["Index", "Name", "Type", "Rate", "CIR", "EIR", "CB", "EB", "Conform", "Exceed", "Violate"];
-    let mut table = Table::new(titles);
-    let policers = control.room::<Policers>();
-    for (number, name) in policers.iter() {
-        let Some(policer) = control.objects().get::<Policer>(&name) else { continue };
-        let seen = policers.seen(number).map(|traffic| traffic.packets);
+    let mut rows = Rows::new(&control, &output, titles);
+    let row = |(number, name): (u32, String)| {
+        let policer = control.objects().get::<Policer>(&name)?;
+        let seen = control.room::<Policers>().seen(number).map(|traffic| traffic.packets);
         let actions = [policer.conform_action, policer.exceed_action, policer.violate_action];
         let [conform, exceed, violate] =
             [0, 1, 2].map(|color: usize| Cell::from(format!("{} {}", seen[color], actions[color])));
@@ -93,7 +92,8 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         let (cir, eir) = (Cell::from(u64::from(policer.cir)), Cell::from(u64::from(policer.eir)));
         let index = Cell::from(u64::from(number));
         let bursts = (Cell::from(policer.cb), Cell::from(policer.eb));
-        table.row([index, Cell::from(name), scheme, unit, cir, eir, bursts.0, bursts.1, conform, exceed, violate]);
-    }
-    Ok(table.into())
+        Some([index, Cell::from(name), scheme, unit, cir, eir, bursts.0, bursts.1, conform, exceed, violate])
+    };
+    rows.each(Policers::walk(&control), row).await;
+    Ok(rows.end())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::{Change, Control, ObjectError};
+use quiver_control::{Change, Control, LowestFree, ObjectError, behind, one_by_one};
 use quiver_engine::{Counters, Dataplane, Publisher, Seed, Traffic};
 
 use crate::config::Policer;
@@ -15,6 +15,8 @@ const SHOWN_MAX: u32 = 1 << 16;
 /// All policers.
 pub struct Policers {
     numbers: BTreeMap<String, u32>,
+    names: BTreeMap<u32, String>,
+    free: LowestFree,
     meters: Publisher<Meters>,
     counters: [Counters; 3],
 }
@@ -24,7 +26,8 @@ pub(crate) fn register(control: &Control) {
         let dataplane = control.room::<Dataplane>();
         let counters = Color::ALL
             .map(|(_, name)| Counters::shown(dataplane.statistics(), &format!("/net/policer/{name}"), SHOWN_MAX));
-        Policers { numbers: BTreeMap::new(), meters: Publisher::new(dataplane.domain(), vec![]), counters }
+        let (numbers, names, free) = Default::default();
+        Policers { numbers, names, free, meters: Publisher::new(dataplane.domain(), vec![]), counters }
     };
     control.insert_room(room);
 }
@@ -41,13 +44,15 @@ impl Policers {
     }
     /// The name of the policer with a number.
     pub fn name(&self, number: u32) -> Option<&str> {
-        self.numbers.iter().find(|(_, known)| **known == number).map(|(name, _)| name.as_str())
+        self.names.get(&number).map(String::as_str)
     }
-    /// Numbers and names, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, String)> + use<> {
-        let by_number: BTreeMap<u32, String> =
-            self.numbers.iter().map(|(name, number)| (*number, name.clone())).collect();
-        by_number.into_iter()
+    /// Numbers and names, by number, one by one.
+    pub fn walk(control: &Control) -> impl Iterator<Item = (u32, String)> + use<> {
+        let control = control.clone();
+        one_by_one(move |last| {
+            let policers = control.room::<Policers>();
+            behind(&policers.names, last).map(|(number, name)| (*number, (*number, name.clone())))
+        })
     }
     /// Packets and bytes by color.
     pub fn seen(&self, number: u32) -> [Traffic; 3] {
@@ -59,17 +64,24 @@ impl Policers {
         meter.inspect(|meter| meter.fill()).is_some()
     }
     fn set(&mut self, name: &str, meter: Option<Meter>) {
-        let free = (0..).find(|number| !self.numbers.values().any(|taken| taken == number)).unwrap_or(0);
-        let number = self.number(name).unwrap_or(free);
-        if self.number(name).is_none() {
+        let known = self.number(name);
+        let number = known.unwrap_or_else(|| self.free.find(|number| self.names.contains_key(&number)));
+        if known.is_none() {
             for counters in &self.counters {
                 counters.grow(number + 1);
                 counters.clear(number);
             }
         }
         match meter {
-            Some(_) => drop(self.numbers.insert(name.to_owned(), number)),
-            None => drop(self.numbers.remove(name)),
+            Some(_) => {
+                self.numbers.insert(name.to_owned(), number);
+                self.names.insert(number, name.to_owned());
+            }
+            None => {
+                self.numbers.remove(name);
+                self.names.remove(&number);
+                self.free.release(number);
+            }
         }
         self.meters.update(|meters| {
             let mut meters = meters.clone();

@@ -1,16 +1,17 @@
 //! `ip punt redirect`, `set punt`, `punt socket`, and what shows them.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table};
 use quiver_interface::{Interfaces, LOCAL};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
 use quiver_ip::command::paths;
 use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{IpFamily, IpProtocol, V4, V6};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::delivery::{By, Delivery};
 use crate::family::Punted;
@@ -42,7 +43,7 @@ pub(crate) fn register(control: &Control) {
     );
     add(format!("punt socket deregister {what}"), "Stop sending punted packets to a socket.", deregister_socket);
     let show = "show punt socket registrations [l4 | ip-proto | exception]";
-    let show = Command::new(show, "Show the punt sockets and their packets.", show_punts);
+    let show = Command::waiting(show, "Show the punt sockets and their packets.", show_punts);
     let show = show.argument("l4", "protocols with ports").argument("ip-proto", "other protocols");
     control.commands().add(show.argument("exception", "punt reasons"));
     reasons(control);
@@ -110,7 +111,7 @@ fn redirects<F: Punted>(control: &Control) {
     let show = format!("show {command} punt policer");
     let help = format!("Show the policer of punted {} packets.", F::TITLE);
     control.commands().add(Command::new(show, help, show_policer::<F>));
-    let show = Command::new(
+    let show = Command::waiting(
         format!("show {command} punt redirect"),
         format!("Show the punt redirects of {}.", F::TITLE),
         show_redirects::<F>,
@@ -143,19 +144,20 @@ fn delete_redirect<F: Punted>(control: &Control, given: &Matches) -> Result<Repl
     Ok(Reply::done())
 }
 
-fn show_redirects<F: Punted>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    let (mut text, mut list): (String, Vec<Value>) = (String::new(), vec![]);
-    for (id, group) in control.room::<Redirects<F>>().iter() {
+async fn show_redirects<F: Punted>(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    for (id, group) in Redirects::<F>::walk(&control) {
+        listing.step().await;
+        let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
         let name = if id == LOCAL { "all".to_owned() } else { interfaces.name(id) };
         let group = ip.fib.groups.get(group);
         let way = group.map_or("    nowhere\n".into(), |group| forwarding(&ip.fib, &interfaces, group));
         // A text that is a String takes everything.
-        let _ = write!(text, " rx {name} via:\n{way}");
-        let buckets = group.map(|group| forwarding_json(&ip.fib, &interfaces, group));
-        list.push(json!({"interface": name, "buckets": buckets}));
+        let _ = write!(listing.text(), " rx {name} via:\n{way}");
+        let buckets = || group.map(|group| forwarding_json(&ip.fib, &interfaces, group));
+        listing.element(|| json!({"interface": name, "buckets": buckets()}));
     }
-    Ok(Reply::new(text, json!(list)))
+    Ok(listing.end())
 }
 
 /// The family that a command means.
@@ -199,29 +201,32 @@ fn set_family<F: Punted>(
     Ok(Reply::done())
 }
 
-fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Family", "Protocol or reason", "Port", "Goes to", "Sent", "Lost"]);
+async fn show_punts(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let titles = ["Family", "Protocol or reason", "Port", "Goes to", "Sent", "Lost"];
+    let mut rows = Rows::new(&control, &output, titles);
     let is_wanted = |has_ports: bool| match has_ports {
         _ if given.has("exception") => false,
         true => !given.has("ip-proto"),
         false => !given.has("l4"),
     };
-    let rows = rows::<V4>(control).into_iter().chain(rows::<V6>(control));
-    rows.filter(|(has_ports, _)| is_wanted(*has_ports)).for_each(|(_, row)| table.row(row));
+    let chosen = |(has_ports, row): (bool, [Cell; 6])| is_wanted(has_ports).then_some(row);
+    rows.each(punts::<V4>(&control).chain(punts::<V6>(&control)), chosen).await;
     if !given.has("l4") && !given.has("ip-proto") {
-        for punt in control.objects().all::<PuntReason>() {
+        let row = |punt: Rc<PuntReason>| {
             let family = if punt.reason.is_ip6() { V6::NAME } else { V4::NAME };
-            let (goes, sent, lost) = where_to(control, punt.reason);
-            table.row([Cell::from(family), Cell::of(punt.reason), Cell::from(None::<u64>), goes, sent, lost]);
-        }
+            let (goes, sent, lost) = where_to(&control, punt.reason);
+            Some([Cell::from(family), Cell::of(punt.reason), Cell::from(None::<u64>), goes, sent, lost])
+        };
+        rows.each(control.walk::<PuntReason>(), row).await;
     }
-    Ok(table.into())
+    Ok(rows.end())
 }
 
-/// Whether a protocol has ports, and what is shown of it.
-fn rows<F: Punted>(control: &Control) -> Vec<(bool, [Cell; 6])> {
-    let delivery = control.room::<Delivery>();
-    let row = |punt: std::rc::Rc<Punt<F>>| {
+/// Whether a protocol has ports, and what is shown of it, one by one.
+fn punts<F: Punted>(control: &Control) -> impl Iterator<Item = (bool, [Cell; 6])> + use<F> {
+    let control = control.clone();
+    control.clone().walk::<Punt<F>>().map(move |punt| {
+        let delivery = control.room::<Delivery>();
         let told = punt.socket.is_some().then(|| delivery.told(By::port::<F>((punt.protocol, punt.port))));
         let port = if punt.port == 0 { Cell::from("all") } else { Cell::from(u64::from(punt.port)) };
         let goes = punt.socket.clone().map_or(Cell::from("redirect"), Cell::from);
@@ -229,6 +234,5 @@ fn rows<F: Punted>(control: &Control) -> Vec<(bool, [Cell; 6])> {
         let protocol = IpProtocol(punt.protocol);
         let has_ports = protocol == IpProtocol::UDP || protocol == IpProtocol::TCP;
         (has_ports, [Cell::from(F::NAME), Cell::of(protocol), port, goes, sent, lost])
-    };
-    control.objects().all::<Punt<F>>().into_iter().map(row).collect()
+    })
 }

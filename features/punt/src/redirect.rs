@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems};
 use quiver_control::serde_json::Value;
-use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_control::{Change, Control, Object, ObjectError, behind, one_by_one};
 use quiver_engine::{Dataplane, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces, LOCAL};
 use quiver_ip::fib::rows::BUCKETS;
@@ -94,8 +94,12 @@ impl<F: Punted> Redirects<F> {
     pub fn groups(&self) -> Snapshot<Paged<Option<u32>>> {
         self.groups.snapshot()
     }
-    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, u32)> + '_ {
-        self.held.iter().map(|(interface, group)| (*interface, *group))
+    /// The interfaces with redirects and their groups, one by one.
+    pub fn walk(control: &Control) -> impl Iterator<Item = (InterfaceId, u32)> + use<F> {
+        let control = control.clone();
+        one_by_one(move |last| {
+            behind(&control.room::<Redirects<F>>().held, last).map(|(id, group)| (*id, (*id, *group)))
+        })
     }
     fn set(&mut self, interface: InterfaceId, group: Option<u32>) -> Option<u32> {
         let old = match group {

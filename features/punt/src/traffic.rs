@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 
-use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_control::{Change, Control, Object, ObjectError, behind, one_by_one};
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 use quiver_wire::{IpProtocol, V4, V6};
 
@@ -159,9 +159,10 @@ impl<F: Punted> Punts<F> {
     pub fn update(&mut self, change: impl FnOnce(&Taken) -> Taken) {
         self.taken.update(change);
     }
-    /// Protocols and ports in the order in which they were configured.
-    pub fn order(&self) -> impl Iterator<Item = Key> + '_ {
-        self.order.keys.values().copied()
+    /// Protocols and ports in the order in which they were configured, one by one.
+    pub fn walk(control: &Control) -> impl Iterator<Item = Key> + use<F> {
+        let control = control.clone();
+        one_by_one(move |last| behind(&control.room::<Punts<F>>().order.keys, last).map(|(place, key)| (*place, *key)))
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Taken {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_control::{Control, ObjectError};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_interface::{InterfaceName, Interfaces, walk};
 use quiver_wire::{V4, V6};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::{Kinds, Reassemblies, Reassembly, ReassemblySettings};
 use crate::family::Reassembled;
@@ -63,8 +63,8 @@ fn register_family<F: Reassembled>(control: &Control) {
         }
         control.commands().add(set);
         let help = format!("Show the packets in {} reassembly, and the limits.", F::TITLE);
-        let run = move |control: &Control, _: &Matches| show::<F>(control, kind);
-        let show = Command::new(format!("show {path} [details]"), help, run);
+        let run = move |control: Control, _: Matches, output: Output| show::<F>(control, output, kind);
+        let show = Command::waiting(format!("show {path} [details]"), help, run);
         control.commands().add(show.argument("details", "no effect: fragments belong to the workers"));
     }
 }
@@ -111,19 +111,38 @@ fn set<F: Reassembled>(control: &Control, given: &Matches, kind: Kinds) -> Resul
     Ok(Reply::done())
 }
 
-fn show<F: Reassembled>(control: &Control, kind: Kinds) -> Result<Reply, CommandError> {
+async fn show<F: Reassembled>(control: Control, output: Output, kind: Kinds) -> Result<Reply, CommandError> {
+    let (mut text, value) = limits::<F>(&control, kind);
+    let mut listing = Listing::new(&control, &output).named("interfaces");
+    std::mem::swap(listing.text(), &mut text);
+    listing.text().push_str("Interfaces:");
+    let mut is_empty = true;
+    for id in walk(&control) {
+        listing.step().await;
+        let Some(InterfaceName(name)) =
+            control.room::<Interfaces>().get(id).map(|found| InterfaceName(found.name.clone()))
+        else {
+            continue;
+        };
+        let set = control.objects().get::<Reassembly<F>>(&InterfaceName(name.clone()));
+        if set.is_some_and(|set| if kind == Kinds::Full { set.full } else { set.shallow }) {
+            is_empty = false;
+            listing.text().push_str(&format!(" {name}"));
+            listing.element(|| name.into());
+        }
+    }
+    listing.line(if is_empty { " none" } else { "" });
+    Ok(listing.end_with(value))
+}
+
+/// How many packets are put together, and the limits.
+fn limits<F: Reassembled>(control: &Control, kind: Kinds) -> (String, Value) {
     let room = control.room::<Reassemblies<F>>();
     let settings = room.settings(kind);
     let (what, current) = match kind {
         Kinds::Full => ("full", room.received.get() + room.local.get()),
         Kinds::Shallow => ("shallow", room.shallow.get()),
     };
-    let is_on = |set: &Reassembly<F>| if kind == Kinds::Full { set.full } else { set.shallow };
-    let interfaces = control.room::<Interfaces>();
-    let on = |interface: &str| {
-        control.objects().get::<Reassembly<F>>(&InterfaceName(interface.into())).is_some_and(|set| is_on(&set))
-    };
-    let names: Vec<&str> = interfaces.iter().map(|interface| interface.name.as_str()).filter(|name| on(name)).collect();
     let title = F::NAME.to_uppercase();
     let (timeout, walk) = (settings.patience.as_millis(), settings.walk.as_millis());
     let mut text = String::new();
@@ -138,18 +157,16 @@ fn show<F: Reassembled>(control: &Control, kind: Kinds) -> Result<Reply, Command
     if settings.extended {
         let _ = writeln!(text, "Fragments wait for the first and the last of their packet");
     }
-    let _ = writeln!(text, "Interfaces: {}", if names.is_empty() { "none".into() } else { names.join(" ") });
     let mut value = json!({
         "reassemblies": current,
         "packets": settings.packets,
         "fragments": settings.fragments,
         "timeout-ms": timeout as u64,
         "walk-ms": walk as u64,
-        "interfaces": names,
     });
     match kind {
         Kinds::Full => value["local"] = settings.local.into(),
         Kinds::Shallow => value["extended"] = settings.extended.into(),
     }
-    Ok(Reply::new(text, value))
+    (text, value)
 }

@@ -2,9 +2,10 @@
 //!
 //! - `host`: those of hosts, who ask for routers and learn from them; `event`: what clients are told.
 
-use quiver_compat::types::{InterfaceIndex, NONE, Prefix};
+use quiver_compat::types::{InterfaceIndex, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::{Control, Time};
+use quiver_interface::api::wanted;
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip6;
 use quiver_wire::{InterfaceAddress, PrefixError, V6};
@@ -164,11 +165,15 @@ fn configure_prefix(control: &Control, request: SwInterfaceIp6ndRaPrefix) -> Res
     Ok(restart(control, &interface)?)
 }
 
-fn dump(control: &Control, request: SwInterfaceIp6ndRaDump) -> Vec<SwInterfaceIp6ndRaDetails> {
-    let wanted = |id: &InterfaceId| request.sw_if_index.0 == NONE || request.sw_if_index == (*id).into();
-    let speaks = |id: &InterfaceId| control.room::<Ip6>().speaks(*id);
-    let ids: Vec<InterfaceId> = control.room::<Interfaces>().iter().map(|interface| interface.id).collect();
-    ids.into_iter().filter(wanted).filter(speaks).map(|id| details(control, id)).collect()
+fn dump(
+    control: &Control,
+    request: SwInterfaceIp6ndRaDump,
+) -> impl Iterator<Item = Option<SwInterfaceIp6ndRaDetails>> + use<> {
+    let control = control.clone();
+    wanted(&control.clone(), request.sw_if_index).map(move |id| {
+        let speaks = control.room::<Ip6>().speaks(id);
+        speaks.then(|| details(&control, id))
+    })
 }
 
 fn details(control: &Control, id: InterfaceId) -> SwInterfaceIp6ndRaDetails {

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_control::{Control, Time};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
+use quiver_control::{Control, Time, one_by_one};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces, chosen};
 use quiver_ip::Ip6;
 use quiver_neighbor::Timers;
 
 use crate::advertiser::Advertisers;
 use crate::autoconfiguration::AddressAutoconfiguration;
 use crate::config::{AdvertisedPrefix, INFINITE};
-use crate::routers::Routers;
+use crate::routers::{Learned, Routers};
 use crate::setting::{Setting, lifetimes, restart};
 
 pub(crate) fn register(control: &Control) {
@@ -37,14 +37,17 @@ pub(crate) fn register(control: &Control) {
         .argument("off-link", "the prefix is not on the link");
     let prefix = prefix.argument("no-onlink", "the prefix is not on the link");
     control.commands().add(prefix.argument("no-autoconfig", "hosts derive no addresses from it"));
-    let show = Command::new("show ip6 ra [<interface>]", "Show the router advertisements of interfaces.", show);
+    let show = Command::waiting("show ip6 ra [<interface>]", "Show the router advertisements of interfaces.", show);
     control.commands().add(show);
     let learn = "ip6 nd address autoconfig <interface> [default-route | disable]";
     let help = "Enable or disable stateless address autoconfiguration on an interface.";
     let learn = Command::new(learn, help, set_learning).arguments_of::<AddressAutoconfiguration>();
     control.commands().add(learn.argument("disable", "delete learned addresses, and learn no more"));
-    let show =
-        Command::new("show ip6 routers", "Show routers and prefixes learned from router advertisements.", show_routers);
+    let show = Command::waiting(
+        "show ip6 routers",
+        "Show routers and prefixes learned from router advertisements.",
+        show_routers,
+    );
     control.commands().add(show);
 }
 
@@ -57,34 +60,45 @@ fn set_learning(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::done())
 }
 
-fn show_routers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (room, interfaces, now) = (control.room::<Routers>(), control.room::<Interfaces>(), control.now());
-    let mut table = Table::new(["Interface", "Learned", "Address", "Left"]);
+async fn show_routers(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Learned", "Address", "Left"]);
+    let all = one_by_one(|last| {
+        let room = control.room::<Routers>();
+        room.behind(last).map(|(id, own)| (*id, learned(&control, *id, own)))
+    });
+    for of_interface in all {
+        rows.step().await;
+        of_interface.into_iter().for_each(|row| rows.row(row));
+    }
+    Ok(rows.end())
+}
+
+/// Rows of an interface: what it has learned is bounded.
+fn learned(control: &Control, id: InterfaceId, own: &Learned) -> Vec<[Cell; 4]> {
+    let (interfaces, now) = (control.room::<Interfaces>(), control.now());
     let left = |until: Option<Time>| Cell::from(until.map(|until| until.since(now).as_secs_f64()));
-    for (id, own) in room.iter() {
-        let name = || Cell::from(interfaces.name(*id));
-        for (router, until) in &own.routers {
-            table.row([name(), Cell::from("router"), Cell::of(router), left(Some(*until))]);
-        }
-        for (address, until) in &own.addresses {
-            let is_deprecated = control.room::<Ip6>().current().deprecated.contains(&(*id, address.address()));
-            let kind = if is_deprecated { "deprecated" } else { "address" };
-            table.row([name(), Cell::from(kind), Cell::of(address), left(*until)]);
-        }
-        let ms = |time: Duration| format!("{} ms", time.as_millis());
-        let Timers { reachable, retransmission } = own.timers;
-        let said = [
-            ("mtu", own.mtu.map(|mtu| mtu.to_string())),
-            ("reachable", reachable.map(ms)),
-            ("retransmission", retransmission.map(ms)),
-        ];
-        for (what, value) in said {
-            if let Some(value) = value {
-                table.row([name(), Cell::from(what), Cell::from(value), Cell::from("")]);
-            }
+    let (name, mut rows) = (|| Cell::from(interfaces.name(id)), vec![]);
+    for (router, until) in &own.routers {
+        rows.push([name(), Cell::from("router"), Cell::of(router), left(Some(*until))]);
+    }
+    for (address, until) in &own.addresses {
+        let is_deprecated = control.room::<Ip6>().current().deprecated.contains(&(id, address.address()));
+        let kind = if is_deprecated { "deprecated" } else { "address" };
+        rows.push([name(), Cell::from(kind), Cell::of(address), left(*until)]);
+    }
+    let ms = |time: Duration| format!("{} ms", time.as_millis());
+    let Timers { reachable, retransmission } = own.timers;
+    let said = [
+        ("mtu", own.mtu.map(|mtu| mtu.to_string())),
+        ("reachable", reachable.map(ms)),
+        ("retransmission", retransmission.map(ms)),
+    ];
+    for (what, value) in said {
+        if let Some(value) = value {
+            rows.push([name(), Cell::from(what), Cell::from(value), Cell::from("")]);
         }
     }
-    Ok(table.into())
+    rows
 }
 
 fn set_router(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -123,18 +137,15 @@ fn set_prefix(control: &Control, given: &Matches) -> Result<Reply, CommandError>
     Ok(Reply::done())
 }
 
-fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let only = given.find::<InterfaceName>("interface")?;
-    let (room, now) = (control.room::<Advertisers>(), control.now());
-    let mut table =
-        Table::new(["Interface", "State", "Next", "Interval", "Lifetime", "Sent", "Heard", "Dropped", "Prefixes"]);
-    for interface in control.room::<Interfaces>().iter() {
-        let is_wanted = only.as_ref().is_none_or(|only| only.0 == interface.name);
-        let own = room.get(interface.id).filter(|own| is_wanted && (own.config.is_some() || !own.prefixes.is_empty()));
-        let Some(own) = own else { continue };
+async fn show(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let titles = ["Interface", "State", "Next", "Interval", "Lifetime", "Sent", "Heard", "Dropped", "Prefixes"];
+    let mut rows = Rows::new(&control, &output, titles);
+    let row = |id: InterfaceId| {
+        let (room, now) = (control.room::<Advertisers>(), control.now());
+        let own = room.get(id).filter(|own| own.config.is_some() || !own.prefixes.is_empty())?;
         let prefixes: Vec<String> = own.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect();
-        table.row([
-            Cell::from(interface.name.clone()),
+        Some([
+            Cell::from(control.room::<Interfaces>().name(id)),
             Cell::from(if own.told.is_some() { "advertising" } else { "silent" }),
             Cell::from(own.next.map(|next| next.since(now).as_secs_f64())),
             Cell::from(own.config.as_ref().map(|of| format!("{}-{}", of.min_interval, of.max_interval))),
@@ -143,7 +154,8 @@ fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
             Cell::from(u64::from(own.solicited)),
             Cell::from(u64::from(own.dropped)),
             Cell::from(prefixes.join(" ")),
-        ]);
-    }
-    Ok(table.into())
+        ])
+    };
+    rows.each(chosen(&control, &given)?, row).await;
+    Ok(rows.end())
 }

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_control::{Signal, Time};
+use quiver_control::{Signal, Time, behind};
 use quiver_engine::{Publisher, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_neighbor::Timers;
@@ -76,8 +76,8 @@ impl Routers {
         Routers { all, solicitors, sooner: Signal::new(), listening, listeners: None }
     }
     /// Learned state of each interface that learns.
-    pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Learned)> {
-        self.all.iter()
+    pub fn behind(&self, last: Option<&InterfaceId>) -> Option<(&InterfaceId, &Learned)> {
+        behind(&self.all, last)
     }
     pub(crate) fn listening(&self) -> Snapshot<Listening> {
         self.listening.snapshot()

@@ -2,11 +2,13 @@
 //! parted.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell as Shown, Command, CommandError, Matches, Output, Reply, Table};
-use quiver_engine::{Dataplane, NodeId};
+use quiver_control::cli::{Cell as Shown, Command, CommandError, Matches, Output, Reply, Rows};
+use quiver_engine::{Dataplane, NodeId, QueueId};
+use quiver_interface::walk;
 
 /// Duration of timing stages one by one.
 const TIMED: Duration = Duration::from_secs(1);
@@ -51,7 +53,7 @@ fn counted(control: &Control, worker: usize, node: NodeId) -> [u64; 2] {
     counters.map_or([0; 2], |counters| [counters.packets.get(), counters.clocks.get()])
 }
 
-async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+async fn show_chain(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let is_timed = matches.has("timed");
     let nodes: Vec<NodeId> = control.room::<Dataplane>().graph().nodes().collect();
     let all = |control: &Control| -> Vec<Vec<[u64; 2]>> {
@@ -66,37 +68,40 @@ async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Rep
     }
     let after = all(&control);
     let chains = control.room::<Dataplane>().chains();
-    let chains = chains.await;
+    let chains: HashMap<QueueId, Vec<(NodeId, NodeId)>> = chains.await.into_iter().collect();
     let columns = ["Interface", "Queue", "Worker", "Node", "Previous node", "Bytes read", "Packets", "Ticks/packet"];
-    let mut table = Table::new(columns.into_iter().take(if is_timed { 8 } else { 7 }));
-    let dataplane = control.room::<Dataplane>();
-    for queue in dataplane.queues() {
-        let chain = chains.iter().find(|(id, _)| *id == queue.id).map_or(&[][..], |(_, nodes)| nodes);
-        let chain = chain.iter().map(|(previous, node)| (Some(*previous), node));
-        for (previous, node) in std::iter::once((None, &queue.input)).chain(chain) {
-            let of = |counts: &[Vec<[u64; 2]>]| {
-                let of_worker = counts.get(queue.worker).and_then(|counts| counts.get(node.index()));
-                of_worker.copied().unwrap_or_default()
-            };
-            let ([packets, ticks], [packets_before, ticks_before]) = (of(&after), of(&before));
-            let (packets, ticks) = (packets.saturating_sub(packets_before), ticks.saturating_sub(ticks_before));
-            let reads = dataplane.graph().reads(*node).map_or(String::new(), |bytes| bytes.to_string());
-            let mut cells = vec![
-                Shown::from(crate::interface_name(&control, queue.interface)),
-                Shown::from(queue.index),
-                Shown::from(queue.worker),
-                Shown::from(dataplane.graph().name(*node)),
-                previous.map_or(Shown::empty(), |previous| Shown::from(dataplane.graph().name(previous))),
-                Shown::from(reads),
-                Shown::from(packets),
-            ];
-            if is_timed {
-                cells.push(if packets == 0 { Shown::empty() } else { Shown::from(ticks as f64 / packets as f64) });
+    let mut rows = Rows::new(&control, &output, columns.into_iter().take(if is_timed { 8 } else { 7 }));
+    for id in walk(&control) {
+        rows.step().await;
+        let dataplane = control.room::<Dataplane>();
+        for queue in dataplane.queues_of(id.0) {
+            let chain = chains.get(&queue.id).map_or(&[][..], |nodes| nodes);
+            let chain = chain.iter().map(|(previous, node)| (Some(*previous), node));
+            for (previous, node) in std::iter::once((None, &queue.input)).chain(chain) {
+                let of = |counts: &[Vec<[u64; 2]>]| {
+                    let of_worker = counts.get(queue.worker).and_then(|counts| counts.get(node.index()));
+                    of_worker.copied().unwrap_or_default()
+                };
+                let ([packets, ticks], [packets_before, ticks_before]) = (of(&after), of(&before));
+                let (packets, ticks) = (packets.saturating_sub(packets_before), ticks.saturating_sub(ticks_before));
+                let reads = dataplane.graph().reads(*node).map_or(String::new(), |bytes| bytes.to_string());
+                let mut cells = vec![
+                    Shown::from(crate::interface_name(&control, queue.interface)),
+                    Shown::from(queue.index),
+                    Shown::from(queue.worker),
+                    Shown::from(dataplane.graph().name(*node)),
+                    previous.map_or(Shown::empty(), |previous| Shown::from(dataplane.graph().name(previous))),
+                    Shown::from(reads),
+                    Shown::from(packets),
+                ];
+                if is_timed {
+                    cells.push(if packets == 0 { Shown::empty() } else { Shown::from(ticks as f64 / packets as f64) });
+                }
+                rows.row(cells);
             }
-            table.row(cells);
         }
     }
-    Ok(table.into())
+    Ok(rows.end())
 }
 
 #[cfg(test)]

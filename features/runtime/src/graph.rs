@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_engine::{Dataplane, Phase, To};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table};
+use quiver_control::{Control, one_by_one};
+use quiver_engine::graph::FeaturePlace;
+use quiver_engine::{Dataplane, FeatureSpec, Phase, To};
+use quiver_interface::{Interfaces, chosen};
 
 pub(crate) fn register(control: &Control) {
     let show = "Show the arcs of the graph, their targets and packet counters.";
@@ -18,11 +19,11 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(Command::new("show metadata", show, show_metadata));
     let show = "Show the feature arcs, their features in order, and where each is enabled.";
     control.commands().add(
-        Command::new("show features [verbose]", show, show_features)
+        Command::waiting("show features [verbose]", show, show_features)
             .argument("verbose", "also the place of each on its arc"),
     );
     let show = "Show which features are enabled on an interface, or on each, arc by arc.";
-    let show = Command::new("show interface features [<interface>] [verbose]", show, show_features_of);
+    let show = Command::waiting("show interface features [<interface>] [verbose]", show, show_features_of);
     control.commands().add(show.argument("verbose", "also arcs without any"));
 }
 
@@ -75,37 +76,55 @@ fn show_metadata(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
     Ok(table.into())
 }
 
-fn show_features(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let dataplane = control.room::<Dataplane>();
+async fn show_features(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let titles = ["Arc", "Feature", "Phase", "Enabled on"].into_iter();
     let is_verbose = matches.has("verbose");
-    let mut table = Table::new(titles.chain(is_verbose.then_some("Place")));
-    for (arc, features) in dataplane.graph().feature_arcs() {
-        let mut row = |place: usize, cells: [Cell; 4]| {
-            table.row(cells.into_iter().chain(is_verbose.then(|| Cell::from(place as u64))));
+    let mut rows = Rows::new(&control, &output, titles.chain(is_verbose.then_some("Place")));
+    // An arc's name, its features with their phases and places, and its end.
+    let arcs: Vec<_> = {
+        let dataplane = control.room::<Dataplane>();
+        let of = |(feature, place): (&FeatureSpec, FeaturePlace)| {
+            (feature.node, feature.phase.map_or("", Phase::name), place)
         };
-        for (place, (feature, on)) in features.iter().enumerate() {
-            let names: Vec<_> = on.iter().map(|id| crate::interface_name(control, *id)).collect();
-            let phase = feature.phase.map_or("", Phase::name);
-            row(place, [arc.name.into(), feature.node.into(), phase.into(), Cell::from(names.join(", "))]);
+        let arcs = dataplane.graph().feature_arcs();
+        arcs.map(|(arc, features)| (arc.name, features.into_iter().map(of).collect::<Vec<_>>(), arc.end)).collect()
+    };
+    for (arc, features, end) in arcs {
+        let place_of = |place: usize| is_verbose.then(|| Cell::from(place as u64));
+        let all = features.len();
+        for (number, (node, phase, place)) in features.into_iter().enumerate() {
+            let mut names = String::new();
+            let enabled = one_by_one(|last| {
+                let dataplane = control.room::<Dataplane>();
+                dataplane.graph().enabled_behind(place, last.copied()).map(|id| (id, id))
+            });
+            for id in enabled {
+                rows.step().await;
+                names.push_str(if names.is_empty() { "" } else { ", " });
+                names.push_str(&crate::interface_name(&control, id));
+            }
+            rows.step().await;
+            rows.row([arc.into(), node.into(), phase.into(), Cell::from(names)].into_iter().chain(place_of(number)));
         }
-        let end = Cell::from(format!("(end) {}", arc.end));
-        row(features.len(), [Cell::from(arc.name), end, Cell::empty(), Cell::empty()]);
+        let end = Cell::from(format!("(end) {end}"));
+        rows.row([Cell::from(arc), end, Cell::empty(), Cell::empty()].into_iter().chain(place_of(all)));
     }
-    Ok(table.into())
+    Ok(rows.end())
 }
 
 /// In VPP's layout.
-fn show_features_of(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (dataplane, interfaces) = (control.room::<Dataplane>(), control.room::<Interfaces>());
-    let only = matches.find::<InterfaceName>("interface")?.map(|InterfaceName(name)| interfaces.id_of(&name));
-    let only = only.transpose().map_err(|error| CommandError::from(error).at(matches.place("interface")))?;
-    let (mut text, mut all) = (String::new(), serde_json::Map::new());
-    for interface in interfaces.iter().filter(|interface| only.is_none_or(|only| only == interface.id)) {
+async fn show_features_of(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut listing = Listing::new(&control, &output);
+    for id in chosen(&control, &matches)? {
+        listing.step().await;
+        let (dataplane, interfaces) = (control.room::<Dataplane>(), control.room::<Interfaces>());
+        let Some(interface) = interfaces.get(id) else { continue };
+        let text = listing.text();
         let _ = writeln!(text, "Feature paths configured on {}...\n", interface.name);
         let mut arcs = serde_json::Map::new();
         for (arc, features) in dataplane.graph().feature_arcs() {
-            let enabled = features.iter().filter(|(_, on)| on.contains(&interface.id.0));
+            let graph = dataplane.graph();
+            let enabled = features.iter().filter(|(_, place)| graph.is_enabled_on(*place, id.0));
             let enabled: Vec<&str> = enabled.map(|(feature, _)| feature.node).collect();
             if enabled.is_empty() && !matches.has("verbose") {
                 continue;
@@ -117,7 +136,7 @@ fn show_features_of(control: &Control, matches: &Matches) -> Result<Reply, Comma
         if arcs.is_empty() {
             text.push_str("none configured\n\n");
         }
-        all.insert(interface.name.clone(), arcs.into());
+        listing.entry(&interface.name, || arcs.into());
     }
-    Ok(Reply::new(text, all.into()))
+    Ok(listing.end())
 }

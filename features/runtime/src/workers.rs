@@ -1,20 +1,22 @@
 //! `show threads`, `show buffers`, `show cpu`.
 
+use std::collections::BTreeMap;
+
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use quiver_engine::{Backing, Dataplane, Level, buffer};
+use quiver_interface::walk;
 
 pub(crate) fn register(control: &Control) {
     let show = "Show the workers' threads, their load and receive queues.";
-    control.commands().add(Command::new("show threads", show, show_threads));
+    control.commands().add(Command::waiting("show threads", show, show_threads));
     let show = Command::waiting("show buffers [verbose]", "Show the packet buffers and their use.", show_buffers);
     control.commands().add(show.argument("verbose", "include the limit, and when buffers ran out"));
     control.commands().add(Command::new("show cpu", "Show the CPU's instruction sets, and the one in use.", show_cpu));
 }
 
-fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let dataplane = control.room::<Dataplane>();
-    let mut table = Table::new([
+async fn show_threads(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let titles = [
         "ID",
         "Name",
         "Thread",
@@ -27,16 +29,23 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         "Naps",
         "Longest gap us",
         "Queues",
-    ]);
-    for worker in 0..dataplane.workers() {
-        let Some(counters) = dataplane.worker_counters(worker) else { continue };
+    ];
+    let mut rows = Rows::new(&control, &output, titles);
+    let mut queues: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for id in walk(&control) {
+        rows.step().await;
+        for queue in control.room::<Dataplane>().queues_of(id.0) {
+            let name = format!("{} queue {}", crate::interface_name(&control, id.0), queue.index);
+            queues.entry(queue.worker).or_default().push(name);
+        }
+    }
+    let workers = control.room::<Dataplane>().workers();
+    let row = |worker| {
+        let dataplane = control.room::<Dataplane>();
+        let counters = dataplane.worker_counters(worker)?;
         let running = counters.running.get();
         let (busy, ticks) = (counters.busy_turns.get(), counters.busy_ticks.get());
-        let queue = |q: &quiver_engine::dataplane::QueueInfo| {
-            format!("{} queue {}", crate::interface_name(control, q.interface), q.index)
-        };
-        let queues: Vec<_> = dataplane.queues().iter().filter(|q| q.worker == worker).map(queue).collect();
-        table.row([
+        Some([
             Cell::from(worker),
             Cell::from(format!("quiver-{worker}")),
             Cell::from(running.map(|running| running.thread)),
@@ -48,10 +57,11 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Cell::from(counters.sleeps.get()),
             Cell::from(counters.naps.get()),
             Cell::from(counters.gap_max.get() as f64 / 1000.0),
-            Cell::from(queues.join(", ")),
-        ]);
-    }
-    Ok(table.into())
+            Cell::from(queues.get(&worker).map(|names| names.join(", ")).unwrap_or_default()),
+        ])
+    };
+    rows.each(0..workers, row).await;
+    Ok(rows.end())
 }
 
 /// Clients of VPP read the lines of its pool by an expression. It counts buffers in its threads' caches for themselves; ours

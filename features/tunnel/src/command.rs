@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Family;
 use quiver_ip::api::by_family;
@@ -51,7 +51,7 @@ pub fn register_commands<T: Configured>(control: &Control, words: Keywords) {
     let make = make.argument(layer3, "IP packets without an Ethernet header");
     control.commands().add(make.argument("del", "delete the tunnel with these endpoints").arguments_of::<T>());
     let grammar = format!("show {word} tunnel [<interface>]");
-    control.commands().add(Command::new(grammar, format!("Show {title} tunnels and their endpoints."), show::<T>));
+    control.commands().add(Command::waiting(grammar, format!("Show {title} tunnels and their endpoints."), show::<T>));
     register_bypass::<T::Kind, V4>(control);
     register_bypass::<T::Kind, V6>(control);
 }
@@ -96,20 +96,22 @@ async fn make<T: Configured>(control: Control, given: Matches, words: Keywords) 
     Ok(Reply::text(add::<T>(&control, wanted, instance)?))
 }
 
-fn show<T: Configured>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let wanted = given.find::<InterfaceName>("interface")?;
-    let (mut text, mut list) = (String::new(), vec![]);
-    for tunnel in control.objects().all::<T>().iter().map(|tunnel| tunnel.fields()) {
-        if wanted.as_ref().is_some_and(|wanted| wanted.0 != tunnel.name) {
-            continue;
-        }
+async fn show<T: Configured>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let (word, wanted) = (T::Kind::WORD, given.find::<InterfaceName>("interface")?.map(|InterfaceName(name)| name));
+    if let Some(name) = wanted.as_ref().filter(|wanted| control.objects().get::<T>(wanted).is_none()) {
+        return Err(CommandError::new(format!("{name} is no {word} tunnel")).at(given.place("interface")));
+    }
+    let (mut listing, mut is_empty) = (Listing::new(&control, &output), true);
+    for tunnel in control.walk_of::<T>(wanted.as_ref()).map(|tunnel| tunnel.fields()) {
+        listing.step().await;
+        is_empty = false;
         let id = control.room::<Interfaces>().find(&tunnel.name).map(|interface| interface.id.0);
         let group = tunnel.group_interface.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
         let kind = if tunnel.layer3 { "layer 3" } else { "layer 2" };
         // A text that is a String takes everything, so the results of `write` say nothing.
         let instance = tunnel.instance::<T>().map_or_else(|| "-".into(), |instance| instance.to_string());
         let _ = writeln!(
-            text,
+            listing.text(),
             "[{instance}] {} src {} port {} dst {}{group} port {} vni {} table {} {kind} next {}",
             tunnel.name,
             tunnel.source,
@@ -120,23 +122,17 @@ fn show<T: Configured>(control: &Control, given: &Matches) -> Result<Reply, Comm
             tunnel.table_id(),
             tunnel.after,
         );
-        list.push(json!({
-            "name": tunnel.name, "sw-if-index": id, "source": tunnel.source, "destination": tunnel.destination,
-            "group-interface": tunnel.group_interface.as_ref().map(|name| &name.0), "port": tunnel.port,
-            "destination-port": tunnel.destination_port, "vni": tunnel.vni, "table": tunnel.table_id().0,
-            "layer3": tunnel.layer3, "after": tunnel.after.to_string(),
-        }));
+        listing.element(|| {
+            json!({
+                "name": tunnel.name, "sw-if-index": id, "source": tunnel.source, "destination": tunnel.destination,
+                "group-interface": tunnel.group_interface.as_ref().map(|name| &name.0), "port": tunnel.port,
+                "destination-port": tunnel.destination_port, "vni": tunnel.vni, "table": tunnel.table_id().0,
+                "layer3": tunnel.layer3, "after": tunnel.after.to_string(),
+            })
+        });
     }
-    if list.is_empty() {
-        let word = T::Kind::WORD;
-        match &wanted {
-            Some(InterfaceName(name)) => {
-                return Err(CommandError::new(format!("{name} is no {word} tunnel")).at(given.place("interface")));
-            }
-            None => {
-                let _ = writeln!(text, "No {word} tunnels. Create one with `create {word} tunnel`.");
-            }
-        }
+    if is_empty {
+        listing.line(&format!("No {word} tunnels. Create one with `create {word} tunnel`."));
     }
-    Ok(Reply::new(text, json!(list)))
+    Ok(listing.end())
 }

@@ -106,10 +106,17 @@ pub async fn change<T: Configured>(control: Control, asked: TunnelRequest) -> Re
     Ok(control.room::<Interfaces>().id_of(&name)?.into())
 }
 
-/// The tunnel of an interface, or all tunnels.
-pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> Vec<TunnelDetails> {
-    let index = |name: &str| control.room::<Interfaces>().id_of(name).ok().map(InterfaceIndex::from);
-    let tell = |tunnel: &T| {
+/// The tunnel of an interface, or all tunnels, one by one; none in place of one whose interface is gone.
+pub fn told<T: Configured>(
+    control: &Control,
+    only: InterfaceIndex,
+) -> impl Iterator<Item = Option<TunnelDetails>> + use<T> {
+    let one = Some(only).filter(|only| only.0 != NONE);
+    // No tunnel has the name of no interface.
+    let one = one.map(|only| interface(control, only).map(|interface| interface.name).unwrap_or_default());
+    let control = control.clone();
+    control.clone().walk_of::<T>(one.as_ref()).map(move |tunnel| {
+        let index = |name: &str| control.room::<Interfaces>().id_of(name).ok().map(InterfaceIndex::from);
         let fields = tunnel.fields();
         let group = fields.group_interface.as_ref().and_then(|InterfaceName(name)| index(name));
         Some(TunnelDetails {
@@ -118,11 +125,5 @@ pub fn told<T: Configured>(control: &Control, only: InterfaceIndex) -> Vec<Tunne
             group_interface: group.unwrap_or(InterfaceIndex(NONE)),
             fields,
         })
-    };
-    let objects = control.objects();
-    if only.0 == NONE {
-        return objects.all::<T>().iter().filter_map(|tunnel| tell(tunnel)).collect();
-    }
-    let one = interface(control, only).ok().and_then(|interface| objects.get::<T>(&interface.name));
-    one.into_iter().filter_map(|tunnel| tell(&tunnel)).collect()
+    })
 }

@@ -21,8 +21,7 @@ pub(crate) fn register(control: &Control) {
             Ok(control.delete::<Object>(&number.ok_or_else(missing)?)?)
         });
         file.dump(|control, _: UdpEncapDump| {
-            let all = control.objects().all::<Object>();
-            all.iter().map(|encap| UdpEncapDetails { udp_encap: told(encap) }).collect::<Vec<_>>()
+            control.walk::<Object>().map(|encap| UdpEncapDetails { udp_encap: told(&encap) })
         });
     });
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Listing, Matches, Output, Reply};
 use quiver_interface::Interfaces;
 use quiver_ip::api::by_family;
 use quiver_ip::objects::TableNumber;
@@ -24,7 +24,7 @@ pub(crate) fn register(control: &Control) {
         Ok(Reply::done())
     });
     control.commands().add(del.arguments_of::<UdpEncap>());
-    let show = Command::new("show udp encap [<id:u16>]", "Show UDP encapsulations and their counters.", show);
+    let show = Command::waiting("show udp encap [<id:u16>]", "Show UDP encapsulations and their counters.", show);
     control.commands().add(show.arguments_of::<UdpEncap>());
 }
 
@@ -61,17 +61,20 @@ fn add(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::new(format!("udp-encap: {id}\n"), json!({"id": id})))
 }
 
-fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn show(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let wanted = given.find::<u16>("id")?;
-    let (mut text, mut list) = (String::new(), vec![]);
-    let all = control.objects().all::<UdpEncap>();
-    for encap in all.iter().filter(|encap| wanted.is_none_or(|wanted| wanted == encap.id)) {
+    if let Some(wanted) = wanted.filter(|wanted| control.objects().get::<UdpEncap>(wanted).is_none()) {
+        return Err(CommandError::new(format!("there is no encapsulation {wanted}")).at(given.place("id")));
+    }
+    let mut listing = Listing::new(&control, &output);
+    for encap in control.walk_of::<UdpEncap>(wanted.as_ref()) {
+        listing.step().await;
         let room = control.room::<Encaps>();
         let (Some(held), to) = (room.get(encap.id), room.counters().sum(encap.id.into())) else { continue };
         let source = if encap.source_port == 0 { "by-flow".into() } else { encap.source_port.to_string() };
         // A text that is a String takes everything, so the results of `write` say nothing.
         let _ = writeln!(
-            text,
+            listing.text(),
             "udp-encap:[{}]: table:{} ip:[src:{}, dst:{}] udp:[src:{source}, dst:{}] to:[{}:{}]",
             encap.id,
             encap.table_id(),
@@ -82,19 +85,18 @@ fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
             to.bytes
         );
         let buckets = match held.ends {
-            Ends::V4(..) => way::<V4>(control, held.group, wanted.is_some(), &mut text),
-            Ends::V6(..) => way::<V6>(control, held.group, wanted.is_some(), &mut text),
+            Ends::V4(..) => way::<V4>(&control, held.group, wanted.is_some(), listing.text()),
+            Ends::V6(..) => way::<V6>(&control, held.group, wanted.is_some(), listing.text()),
         };
-        list.push(json!({
-            "id": encap.id, "table": encap.table_id().0, "source": encap.source, "destination": encap.destination,
-            "source-port": encap.source_port, "destination-port": encap.destination_port,
-            "packets": to.packets, "bytes": to.bytes, "buckets": buckets,
-        }));
+        listing.element(|| {
+            json!({
+                "id": encap.id, "table": encap.table_id().0, "source": encap.source, "destination": encap.destination,
+                "source-port": encap.source_port, "destination-port": encap.destination_port,
+                "packets": to.packets, "bytes": to.bytes, "buckets": buckets,
+            })
+        });
     }
-    if let Some(wanted) = wanted.filter(|_| list.is_empty()) {
-        return Err(CommandError::new(format!("there is no encapsulation {wanted}")).at(given.place("id")));
-    }
-    Ok(Reply::new(text, json!(list)))
+    Ok(listing.end())
 }
 
 /// Where datagrams go.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_control::{Change, Control, LowestFree, Object, ObjectError};
 use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
 use quiver_ip::fib::{Path, TableId, Target};
 use quiver_ip::objects::TableNumber;
@@ -59,13 +59,15 @@ pub struct Encap {
 /// All encapsulations.
 pub struct Encaps {
     held: BTreeMap<u16, Encap>,
+    free: LowestFree,
     published: Publisher<Paged<Option<Encap>>>,
     counters: Counters,
 }
 
 impl Encaps {
     pub(crate) fn new(domain: &Domain, counters: Counters) -> Encaps {
-        Encaps { held: BTreeMap::new(), published: Publisher::new(domain, Paged::default()), counters }
+        let (held, free) = Default::default();
+        Encaps { held, free, published: Publisher::new(domain, Paged::default()), counters }
     }
     /// The encapsulations that workers read, by number.
     pub fn view(&self) -> Snapshot<Paged<Option<Encap>>> {
@@ -81,13 +83,17 @@ impl Encaps {
     }
     /// The lowest free number.
     pub fn free(&self) -> Option<u16> {
-        (0..=u16::MAX).find(|id| !self.held.contains_key(id))
+        let is_taken = |id| u16::try_from(id).is_ok_and(|id| self.held.contains_key(&id));
+        u16::try_from(self.free.find(is_taken)).ok()
     }
     fn set(&mut self, id: u16, encap: Option<Encap>) -> Option<Encap> {
         let old = match encap {
             Some(encap) => self.held.insert(id, encap),
             None => self.held.remove(&id),
         };
+        if encap.is_none() {
+            self.free.release(id.into());
+        }
         if old.is_none() {
             self.counters.grow(u32::from(id) + 1);
             self.counters.clear(id.into());

@@ -22,7 +22,7 @@ pub(crate) fn register(control: &Control) {
         });
         file.request(update);
         file.dump(|control, request: UrpfInterfaceDump| {
-            dump(control, request.sw_if_index, |id, name| {
+            dump(control, request.sw_if_index, |control, id, name| {
                 let at = (id, &name);
                 [details_at(control, at, details::<V4>), details_at(control, at, details::<V6>)].concat()
             })

@@ -1,7 +1,7 @@
 //! `set urpf`, `show urpf`.
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_interface::api::{ALL, details_at, dump};
 use quiver_interface::{Direction, InterfaceId, InterfaceName};
 use quiver_ip::api::by_family;
@@ -20,7 +20,7 @@ pub(crate) fn register(control: &Control) {
     control
         .commands()
         .add(set.argument("loose", "there is any route to the source").argument("off", "disable the check"));
-    control.commands().add(Command::new("show urpf", "Show the uRPF checks of interfaces.", show));
+    control.commands().add(Command::waiting("show urpf", "Show the uRPF checks of interfaces.", show));
 }
 
 fn set_check(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -41,14 +41,14 @@ fn set_family<F: Checked>(control: &Control, given: &Matches) -> Result<Reply, C
     Ok(Reply::done())
 }
 
-fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Interface", "Family", "Direction", "Mode", "Table"]);
-    let rows = dump(control, ALL, |id, name| {
+async fn show(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Interface", "Family", "Direction", "Mode", "Table"]);
+    let checks = dump(&control, ALL, |control, id, name| {
         let at = (id, &name);
         [details_at(control, at, row::<V4>), details_at(control, at, row::<V6>)].concat()
     });
-    rows.into_iter().for_each(|row| table.row(row));
-    Ok(table.into())
+    rows.each(checks, |row| row).await;
+    Ok(rows.end())
 }
 
 fn row<F: Checked>(_: &Control, _: InterfaceId, check: &ReversePathCheck<F>) -> [Cell; 5] {

@@ -22,11 +22,11 @@ pub(crate) fn register(control: &Control) {
             Ok(VxlanAddDelTunnelV3Reply { sw_if_index: change::<Object>(control, said.into()).await? })
         });
         file.dump(|control, request: VxlanTunnelDump| {
-            let all = told::<Object>(control, request.sw_if_index).into_iter();
-            all.map(|told| VxlanTunnelDetails::from(VxlanTunnelV2Details::from(told))).collect::<Vec<_>>()
+            let all = told::<Object>(control, request.sw_if_index);
+            all.map(|told| told.map(|told| VxlanTunnelDetails::from(VxlanTunnelV2Details::from(told))))
         });
         file.dump(|control, request: VxlanTunnelV2Dump| {
-            told::<Object>(control, request.sw_if_index).into_iter().map(VxlanTunnelV2Details::from).collect::<Vec<_>>()
+            told::<Object>(control, request.sw_if_index).map(|told| told.map(VxlanTunnelV2Details::from))
         });
         file.request(|control, request: SwInterfaceSetVxlanBypass| {
             let interface = name(control, request.sw_if_index)?;

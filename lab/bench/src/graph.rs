@@ -216,7 +216,7 @@ impl Bench {
         };
         let (queue, backing) = {
             let dataplane = daemon.control().room::<Dataplane>();
-            let queue = dataplane.queues().iter().find(|queue| queue.interface == receives).map(|queue| queue.id);
+            let queue = dataplane.queues_of(receives).next().map(|queue| queue.id);
             (queue.ok_or("pg0 has no queue")?, dataplane.buffers().backing())
         };
         let (here, there) = ([2, 1, 0, 0, 0, 1], [2, 2, 0, 0, 0, 2]);

@@ -1,5 +1,6 @@
 //! The quiverd that is measured: the program itself, as users start it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 
 /// Time limit for an answer of quiverd.
 const READY_WITHIN: Duration = Duration::from_secs(20);
+/// The same for its start, which may read a million routes.
+const START_WITHIN: Duration = Duration::from_secs(3600);
 /// The name of the worker's thread.
 const WORKER: &str = "quiver-0";
 
@@ -47,12 +50,19 @@ impl Usage {
 impl Quiverd {
     /// Starts one with a worker; `commands` says what it runs first, told where files of this run may lie.
     pub fn start(commands: impl FnOnce(&Path) -> String) -> Result<Quiverd, String> {
+        let with_commands = |folder: &Path| {
+            let configuration = folder.join("configuration");
+            fs::write(&configuration, commands(folder)).map_err(|error| error.to_string())?;
+            Ok(vec!["--exec".into(), configuration.into()])
+        };
+        Quiverd::start_with(with_commands)
+    }
+    /// Starts one with a worker and further options, which `options` gives, told where files of this run may lie.
+    pub fn start_with(options: impl FnOnce(&Path) -> Result<Vec<OsString>, String>) -> Result<Quiverd, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("quiverd");
         let folder = TempDir::with_prefix("quiver-bench-").map_err(|error| error.to_string())?;
-        let configuration = folder.path().join("configuration");
-        fs::write(&configuration, commands(folder.path())).map_err(|error| error.to_string())?;
         let mut command = Command::new(&program);
-        command.arg("--socket").arg(folder.path().join("cli")).arg("--exec").arg(&configuration);
+        command.arg("--socket").arg(folder.path().join("cli")).args(options(folder.path())?);
         command.arg("--api-socket").arg(folder.path().join("api"));
         command.args(["--workers", "1"]).env("RUST_LOG", "error").stdin(Stdio::null());
         let child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
@@ -62,7 +72,7 @@ impl Quiverd {
             if let Ok(Some(status)) = quiverd.child.try_wait() {
                 return Err(format!("quiverd ended with {status}"));
             }
-            if start.elapsed() > READY_WITHIN {
+            if start.elapsed() > START_WITHIN {
                 return Err(error);
             }
             std::thread::sleep(Duration::from_millis(10));

@@ -1,6 +1,7 @@
 //! One client: its requests are read and answered one at a time, and others have their turn between them.
 
 use std::io;
+use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ const SOURCE: Source = Source("command socket");
 pub(super) const READER_PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 16 * 1024;
+/// Bytes of a request that is read at once.
+const SHORT: usize = 64 * 1024;
 
 pub(super) struct Client {
     stream: UnixStream,
@@ -38,8 +41,8 @@ struct Received {
 }
 
 impl Received {
-    /// The next line, if all of it is there.
-    fn line(&mut self) -> Option<&[u8]> {
+    /// The place of the next line, if all of it is there.
+    fn line(&mut self) -> Option<Range<usize>> {
         let found = self.bytes[self.searched..].iter().position(|&byte| byte == b'\n');
         let Some(end) = found.map(|at| self.searched + at) else {
             self.searched = self.bytes.len();
@@ -47,7 +50,17 @@ impl Received {
         };
         let line = self.start..end;
         (self.start, self.searched) = (end + 1, end + 1);
-        Some(&self.bytes[line])
+        Some(line)
+    }
+
+    /// The line at this place. One that came alone, which may be very long, is not copied.
+    fn take(&mut self, line: Range<usize>) -> Vec<u8> {
+        if line.start > 0 || self.bytes.len() > line.end + 1 {
+            return self.bytes[line].to_vec();
+        }
+        let mut bytes = std::mem::take(self).bytes;
+        bytes.truncate(line.end);
+        bytes
     }
 
     /// Gives back the memory of lines that were taken.
@@ -119,6 +132,8 @@ impl Client {
                 Some(part) = answering.part() => {
                     self.send(part).await?;
                     self.place.is(Activity::Asking);
+                    // The next part is made in the next turn, however fast the client reads.
+                    tokio::task::yield_now().await;
                 }
                 // Only the client's end matters now; further input is kept.
                 more = read_more(&self.stream, &mut self.received), if self.received.is_empty() => if !more? {
@@ -129,6 +144,7 @@ impl Client {
         // The command may have ended with parts still to be taken.
         while let Some(part) = answering.part().await {
             self.send(part).await?;
+            tokio::task::yield_now().await;
         }
         self.send(end).await
     }
@@ -183,7 +199,8 @@ async fn read_request(
     loop {
         if let Some(line) = received.line() {
             let request = match line.len() {
-                0..=REQUEST_LENGTH_MAX => protocol::read_request(line),
+                ..=SHORT => protocol::read_request(&received.bytes[line]),
+                length if length <= REQUEST_LENGTH_MAX => read_aside(received.take(line)).await,
                 _ => Err(too_long()),
             };
             received.forget();
@@ -198,6 +215,12 @@ async fn read_request(
             return Ok(None);
         }
     }
+}
+
+/// Reads a long request by another thread: it would take this one longer than a turn.
+async fn read_aside(line: Vec<u8>) -> Result<protocol::Request, Refusal> {
+    let read = tokio::task::spawn_blocking(move || protocol::read_request(&line));
+    read.await.unwrap_or_else(|_| Err(Refusal::new("the request could not be read")))
 }
 
 fn too_long() -> Refusal {
@@ -233,14 +256,18 @@ mod tests {
     #[test]
     fn lines_are_taken_one_by_one_and_leave_nothing() {
         let mut received = Received { bytes: b"a\nbc\n\nd".to_vec(), ..Received::default() };
-        assert_eq!(received.line(), Some(&b"a"[..]));
+        let line = |received: &mut Received| received.line().map(|line| received.bytes[line].to_vec());
+        assert_eq!(line(&mut received), Some(b"a".to_vec()));
         received.forget();
-        assert_eq!(received.line(), Some(&b"bc"[..]));
-        assert_eq!(received.line(), Some(&b""[..]));
-        assert_eq!(received.line(), None);
+        assert_eq!(line(&mut received), Some(b"bc".to_vec()));
+        assert_eq!(line(&mut received), Some(b"".to_vec()));
+        assert_eq!(line(&mut received), None);
         received.forget();
         received.bytes.extend_from_slice(b"e\n");
-        assert_eq!(received.line(), Some(&b"de"[..]));
+        assert_eq!(received.line().map(|line| received.take(line)), Some(b"de".to_vec()));
+        received.bytes.extend_from_slice(b"f\ng\n");
+        assert_eq!(received.line().map(|line| received.take(line)), Some(b"f".to_vec()));
+        assert_eq!(received.line().map(|line| received.take(line)), Some(b"g".to_vec()));
         received.forget();
         assert_eq!((received.bytes.capacity(), received.start, received.searched), (0, 0, 0));
     }

@@ -101,14 +101,22 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     let about = doc(&input.attrs, name.span())?;
     let marker = marker(input);
     let (mut infos, mut reads, mut names, mut idents) = (vec![], vec![], vec![], vec![]);
+    let mut concise = vec![];
     for field in named_fields(input)? {
         let (text, default, file_name) = (doc(&field.attrs, field.span())?, default(field)?, file_name(field));
         let [key, fixed, secret] = ["key", "fixed", "secret"].map(|name| has(&field.attrs, name));
         infos.push(quote!(derived::info(#file_name, #text, #default, #key, #fixed, #secret)));
         reads.push(quote!(derived::field(values, #file_name, #default, problems)));
+        let ident = &field.ident;
+        let write = quote!(values.insert(#file_name.to_owned(), self.#ident.write_concise()););
+        concise.push(match key {
+            true => write,
+            false => quote!(if !derived::is_default(&self.#ident, #default) { #write }),
+        });
         names.push(file_name);
         idents.push(field.ident.clone());
     }
+    let count = names.len();
     Ok(quote! {
         const _: () = {
             use ::quiver_control::object::field::{derived, Field, FieldInfo, Place, Problems};
@@ -127,8 +135,13 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                     ::core::option::Option::Some(Self { #marker #(#idents: #idents?),* })
                 }
                 fn write_record(&self) -> derived::Map<::std::string::String, derived::Value> {
-                    let mut values = derived::Map::new();
+                    let mut values = derived::Map::with_capacity(#count);
                     #(values.insert(#names.to_owned(), self.#idents.write());)*
+                    values
+                }
+                fn write_concise_record(&self) -> derived::Map<::std::string::String, derived::Value> {
+                    let mut values = derived::Map::new();
+                    #(#concise)*
                     values
                 }
                 fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
@@ -145,6 +158,9 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                 }
                 fn write(&self) -> derived::Value {
                     derived::Value::Object(derived::Record::write_record(self))
+                }
+                fn write_concise(&self) -> derived::Value {
+                    derived::Value::Object(derived::Record::write_concise_record(self))
                 }
                 fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
                     derived::Record::record_references(self, at, found);

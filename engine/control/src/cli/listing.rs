@@ -103,6 +103,17 @@ impl Listing {
         }
     }
 
+    /// Adds an entry to the mapping that the answer is in JSON.
+    pub fn entry(&mut self, key: &str, value: impl FnOnce() -> Value) {
+        if self.output.wants_json() {
+            if !self.json.is_object() {
+                self.json = json!({});
+            }
+            self.json[key] = value();
+            self.elements += 1;
+        }
+    }
+
     fn add(&mut self, list: Option<&str>, elements: impl IntoIterator<Item = Value>) {
         let elements = elements.into_iter().inspect(|_| self.elements += 1);
         let list = match list {
@@ -236,13 +247,16 @@ async fn list_in_parts(output: &Output, pace: &mut Pace, list: Vec<Value>, json:
 pub struct Rows {
     listing: Listing,
     table: Table,
+    /// Further fields of rows in JSON, by place in the table.
+    fields: Vec<(usize, Value)>,
     columns: Vec<(usize, bool)>,
 }
 
 impl Rows {
     /// An empty table with the titles of its columns.
     pub fn new<'a>(control: &Control, output: &Output, titles: impl IntoIterator<Item = &'a str>) -> Rows {
-        Rows { listing: Listing::new(control, output), table: Table::new(titles), columns: Vec::new() }
+        let (fields, columns) = Default::default();
+        Rows { listing: Listing::new(control, output), table: Table::new(titles), fields, columns }
     }
 
     /// The same, which is in a mapping in JSON, under this name.
@@ -253,6 +267,28 @@ impl Rows {
     /// Adds a row: a cell for each column. Missing cells are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.table.row(cells);
+    }
+
+    /// The same with more fields in JSON.
+    pub fn row_with(&mut self, cells: impl IntoIterator<Item = Cell>, fields: impl FnOnce() -> Value) {
+        if self.listing.wants_json() {
+            self.fields.push((self.table.len(), fields()));
+        }
+        self.table.row(cells);
+    }
+
+    /// Adds a row for each item of which `row` makes one, in turns.
+    pub async fn each<T, R: IntoIterator<Item = Cell>>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut row: impl FnMut(T) -> Option<R>,
+    ) {
+        for item in items {
+            self.step().await;
+            if let Some(row) = row(item) {
+                self.row(row);
+            }
+        }
     }
 
     /// As [`Listing::goes_on`].
@@ -290,17 +326,25 @@ impl Rows {
             self.table.write_rows(&mut self.listing.text, &self.columns);
         }
         if self.listing.wants_json()
-            && let Value::Array(rows) = self.table.to_json()
+            && let Value::Array(mut rows) = self.table.to_json()
         {
+            for (place, fields) in self.fields.drain(..) {
+                super::join_json(&mut rows[place], fields);
+            }
             self.listing.add(self.listing.name, rows);
         }
         self.table.clear();
     }
 
     /// The end of the table.
-    pub fn end(mut self) -> Reply {
+    pub fn end(self) -> Reply {
+        self.end_table().end()
+    }
+
+    /// The same, where the answer goes on.
+    pub fn end_table(mut self) -> Listing {
         self.write();
-        self.listing.end()
+        self.listing
     }
 
     /// The same, with lines behind it, and more fields of the mapping in which it is.

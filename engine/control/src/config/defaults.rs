@@ -2,10 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::object::FieldInfo;
+use crate::object::{AnyObject, FieldInfo};
+
+/// The values of an object without those that are as their default; keys stay.
+///
+/// PERF: most fields of most objects are as their default. Those are not even written, where the object's type can tell.
+pub(super) fn concise_values(object: &dyn AnyObject, fields: &[FieldInfo]) -> Map<String, Value> {
+    let Some(values) = object.concise_values() else { return concise(object.values(), fields) };
+    debug_assert_eq!(values, concise(object.values(), fields), "both ways agree");
+    values
+}
 
 /// The values without those that are as their default; keys stay.
-pub(super) fn concise(mut values: Map<String, Value>, fields: &[FieldInfo]) -> Map<String, Value> {
+fn concise(mut values: Map<String, Value>, fields: &[FieldInfo]) -> Map<String, Value> {
     for field in fields {
         let Some(value) = values.get_mut(field.name) else { continue };
         if !field.key && field.default.as_ref() == Some(value) {

@@ -1,14 +1,13 @@
 //! Differences between two configurations, as lines and as JSON.
 
-use std::rc::Rc;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use serde_json::{Map, Value, json};
-
-use super::defaults::concise_inside;
+use super::defaults::{concise_inside, concise_values};
 use super::{secrets, write};
 use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
-use crate::object::{FieldInfo, Instance, Step};
+use crate::object::{FieldInfo, Step};
 use crate::pace::Pace;
 
 /// The differences that these steps make.
@@ -44,19 +43,16 @@ pub(crate) async fn list_differences(control: &Control, output: &Output, steps: 
     listing.end()
 }
 
-/// The same as JSON alone.
-pub(crate) fn differences(steps: &[Step]) -> Vec<Value> {
-    steps.iter().map(|step| Difference::of(step).into_json()).collect()
-}
-
 /// Changes that a step makes.
-struct Difference {
-    object: String,
+#[derive(Serialize)]
+pub(crate) struct Difference {
     change: Change,
+    object: String,
     fields: Vec<ChangedField>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 enum Change {
     Create,
     Update,
@@ -64,30 +60,41 @@ enum Change {
 }
 
 /// A field that is not as it was, or, of a new object, as it would be anyway. A value that is left out is as its default.
+#[derive(Serialize)]
 struct ChangedField {
+    #[serde(rename = "field")]
     name: &'static str,
     old: Option<Value>,
     new: Option<Value>,
 }
 
+impl ChangedField {
+    /// The same without its secrets.
+    fn without_secrets(mut self, field: &FieldInfo) -> ChangedField {
+        for value in [&mut self.old, &mut self.new].into_iter().flatten() {
+            secrets::hide_of(value, field);
+        }
+        self
+    }
+}
+
 impl Difference {
-    fn of(step: &Step) -> Difference {
+    pub fn of(step: &Step) -> Difference {
         let change = match (&step.old, &step.new) {
             (None, _) => Change::Create,
             (_, None) => Change::Delete,
             _ => Change::Update,
         };
-        let mut fields = vec![];
-        // Of an old object, that it goes is enough.
-        if change != Change::Delete {
-            let all = step.kind.fields();
-            let values = |instance: &Option<Rc<Instance>>| {
-                let values = instance.as_ref().map(|instance| instance.object.values());
-                by_field(values.unwrap_or_default(), &all)
-            };
-            let sides = values(&step.old).into_iter().zip(values(&step.new));
-            fields.extend(all.iter().zip(sides).filter_map(|(field, (old, new))| changed(change, field, old, new)));
-        }
+        let all = step.kind.fields();
+        let fields = match (&step.old, &step.new) {
+            (None, Some(new)) => created(&all, concise_values(&*new.object, &all)),
+            (Some(old), Some(new)) => {
+                let sides = by_field(old.object.values(), &all).into_iter().zip(by_field(new.object.values(), &all));
+                all.iter().zip(sides).filter_map(|(field, (old, new))| updated(field, old, new)).collect()
+            }
+            // Of an old object, that it goes is enough.
+            _ => vec![],
+        };
         Difference { object: step.id().to_string(), change, fields }
     }
 
@@ -110,42 +117,38 @@ impl Difference {
     }
 
     fn into_json(self) -> Value {
-        let change = match self.change {
-            Change::Create => "create",
-            Change::Update => "update",
-            Change::Delete => "delete",
+        let field = |ChangedField { name, old, new }: ChangedField| {
+            mapping([("field", name.into()), ("old", old.unwrap_or_default()), ("new", new.unwrap_or_default())])
         };
-        let field = |ChangedField { name, old, new }| json!({"field": name, "old": old, "new": new});
-        let fields = Value::Array(self.fields.into_iter().map(field).collect());
-        // PERF: `json!` would copy the fields.
-        let whole = [("change", change.into()), ("object", self.object.into()), ("fields", fields)];
-        Value::Object(whole.map(|(name, value): (&str, Value)| (name.to_owned(), value)).into_iter().collect())
+        let fields = self.fields.into_iter().map(field).collect();
+        // A word: it cannot fail to be written.
+        let change = serde_json::to_value(self.change).unwrap_or_default();
+        mapping([("change", change), ("object", self.object.into()), ("fields", fields)])
     }
 }
 
+/// A mapping of these values. PERF: `json!` would copy them.
+fn mapping<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+}
+
+/// The fields of a new object that are not as their default; its key is in its name.
+fn created(fields: &[FieldInfo], mut values: Map<String, Value>) -> Vec<ChangedField> {
+    let told = fields.iter().filter(|field| !field.key).filter_map(|field| {
+        let new = values.get_mut(field.name).map(Value::take)?;
+        Some(ChangedField { name: field.name, old: field.default.clone(), new: Some(new) }.without_secrets(field))
+    });
+    told.collect()
+}
+
 /// The change of a field; none where there is nothing to tell.
-fn changed(change: Change, field: &FieldInfo, old: Option<Value>, new: Option<Value>) -> Option<ChangedField> {
-    // What is inside may be left out, too, or be a secret that hides what it is.
-    let is_plain = field.fields.is_empty() && !field.secret;
-    let is_default = new.is_none() || new == field.default;
-    if change == Change::Create && (field.key || is_plain && is_default) {
-        return None;
-    }
+fn updated(field: &FieldInfo, old: Option<Value>, new: Option<Value>) -> Option<ChangedField> {
     let of = |value: Option<Value>| match value {
         Some(value) if field.default.as_ref() != Some(&value) => Some(concise_inside(value, &field.fields)),
         _ => field.default.clone(),
     };
-    let (mut old, mut new) = (of(old), of(new));
-    let is_other = old != new;
-    for value in [&mut old, &mut new].into_iter().flatten() {
-        secrets::hide_of(value, field);
-    }
-    let is_told = match change {
-        Change::Create => new != field.default,
-        Change::Update => is_other,
-        Change::Delete => false,
-    };
-    is_told.then_some(ChangedField { name: field.name, old, new })
+    let (old, new) = (of(old), of(new));
+    (old != new).then(|| ChangedField { name: field.name, old, new }.without_secrets(field))
 }
 
 /// The values of a record in the order of its fields.

@@ -27,10 +27,10 @@ use serde_json::{Map, Value};
 
 use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
-use crate::object::{self, AnyKind, AnyObject, ByKey, FieldInfo, ObjectError, ObjectRef, Step, Waiting};
-use crate::pace::{Pace, at_once};
-use defaults::concise;
-pub(crate) use difference::{describe, differences, list_differences};
+use crate::object::{self, AnyKind, AnyObject, ByKey, FieldInfo, ObjectError, ObjectRef, Spread, Step, Waiting};
+use crate::pace::{Pace, at_once, free};
+use defaults::concise_values;
+pub(crate) use difference::{Difference, describe, list_differences};
 pub use error::ConfigError;
 use reader::{Reader, Wanted};
 pub use scope::Scope;
@@ -40,25 +40,23 @@ pub use tree::{Data, Entry, Malformed, Node, Position};
 impl Control {
     /// The running configuration, with the objects that wait, as a file for [`Control::apply`]. Defaults are left out.
     pub fn save(&self) -> Reply {
-        at_once(self.written(&mut Pace::at_once(), true))
+        let mut json = Map::new();
+        let text = at_once(self.written(&mut Pace::at_once(), |kind, record| collect(&mut json, kind, record)));
+        Reply::new(text, Value::Object(json))
     }
 
-    /// The same in turns, with its secrets or without.
-    pub(crate) async fn written(&self, pace: &mut Pace, has_secrets: bool) -> Reply {
+    /// The same in turns, as text; `record` gets the kind and the record of each object.
+    pub(crate) async fn written(&self, pace: &mut Pace, mut record: impl FnMut(&'static str, &Value)) -> String {
         let mut text = HEADING.to_owned();
-        let mut json = Map::new();
         for kind in self.objects().kinds() {
-            let fields = kind.fields();
-            let mut records = Vec::new();
+            let (fields, mut is_first) = (kind.fields(), true);
             for object in self.objects().pending.configured(&kind) {
                 pace.step().await;
-                records.push(write_object(&mut text, records.is_empty(), &*kind, &*object, &fields, has_secrets));
-            }
-            if !records.is_empty() {
-                json.insert(kind.name().to_owned(), Value::Array(records));
+                record(kind.name(), &write_object(&mut text, is_first, &*kind, &*object, &fields, true));
+                is_first = false;
             }
         }
-        Reply::new(text, Value::Object(json))
+        text
     }
 
     /// The same, given out as it is written.
@@ -79,6 +77,13 @@ impl Control {
     }
 }
 
+/// Adds a record of a kind to a configuration in JSON.
+pub(crate) fn collect(json: &mut Map<String, Value>, kind: &str, record: &Value) {
+    if let Value::Array(records) = json.entry(kind).or_insert_with(|| Value::Array(vec![])) {
+        records.push(record.clone());
+    }
+}
+
 /// Writes an object into its kind's section, which begins with the first.
 fn write_object(
     text: &mut String,
@@ -91,7 +96,7 @@ fn write_object(
     if is_first {
         write::section(text, kind.name());
     }
-    let mut values = concise(object.values(), fields);
+    let mut values = concise_values(object, fields);
     if !has_secrets {
         secrets::hide(&mut values, fields);
     }
@@ -220,25 +225,21 @@ impl Desired {
     /// The changes from the running to the desired configuration.
     pub async fn steps(&self, control: &Control, scope: Scope, pace: &mut Pace) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut wanted = HashSet::with_capacity(self.objects.len());
+        let mut wanted = Spread::default();
         for runs in self.objects.iter().filter_map(|of_file| of_file.runs.as_ref()) {
             pace.step().await;
-            wanted.insert(runs.id());
+            wanted.insert(runs.id(), ());
         }
         let kinds = control.objects().kinds();
         for kind in kinds.into_iter().rev().filter(|_| scope == Scope::Whole) {
             for old in ByKey::running(&kind) {
                 pace.step().await;
-                if !wanted.contains(&old.id()) {
+                if !wanted.contains_key(&old.id()) {
                     steps.push(Step::new(kind.clone(), Some(old), None));
                 }
             }
         }
-        // It may be large, and is freed in turns as well.
-        for id in wanted {
-            pace.step().await;
-            drop(id);
-        }
+        free(wanted.into_entries(), pace).await;
         for Wanted { kind, runs, .. } in &self.objects {
             pace.step().await;
             let Some(object) = runs else { continue };
@@ -252,10 +253,7 @@ impl Desired {
 
     /// Frees it in turns.
     pub async fn free(self, pace: &mut Pace) {
-        for wanted in self.objects {
-            pace.step().await;
-            drop(wanted);
-        }
+        free(self.objects, pace).await;
     }
 
     /// Finds the places of errors by their objects. Errors of objects that the file does not have get its first line.

@@ -1,6 +1,5 @@
 //! A file's objects: read kind by kind, with all that is wrong told at once.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -8,8 +7,8 @@ use serde_json::Value;
 use super::tree::{Data, Entry, Node, Position};
 use super::{ConfigError, write};
 use crate::control::Control;
-use crate::object::{AnyKind, AnyObject, ObjectError, ObjectRef};
-use crate::pace::Pace;
+use crate::object::{AnyKind, AnyObject, ObjectError, ObjectRef, Spread};
+use crate::pace::{Pace, free};
 
 /// An object that a file wants, and where it stands.
 pub(super) struct Wanted {
@@ -85,7 +84,7 @@ impl Reader<'_> {
     }
 
     async fn objects(&mut self, kind: &Rc<dyn AnyKind>, items: Vec<Node>, pace: &mut Pace) {
-        let mut first_lines: HashMap<Rc<str>, usize> = HashMap::new();
+        let mut first_lines: Spread<Rc<str>, usize> = Spread::default();
         for item in items {
             pace.step().await;
             let Value::Object(values) = item.to_value() else {
@@ -126,5 +125,6 @@ impl Reader<'_> {
                 }
             }
         }
+        free(first_lines.into_entries(), pace).await;
     }
 }

@@ -125,7 +125,7 @@ pub(super) async fn read(text: &str, pace: &mut Pace) -> (Option<Node>, Vec<Malf
     let mut open: Vec<(Position, Open)> = Vec::new();
     let mut root = None;
     // The parser reports something missing at the end in the line behind the file.
-    let end = end_of(text);
+    let end = end_of(text, pace).await;
     let place = |marker: Marker| if marker.line() > end.line { end } else { marker.into() };
     for event in Parser::new_from_str(text) {
         pace.step().await;
@@ -187,9 +187,15 @@ pub(super) async fn read(text: &str, pace: &mut Pace) -> (Option<Node>, Vec<Malf
 }
 
 /// Where a text ends.
-fn end_of(text: &str) -> Position {
-    let mut lines = text.split(['\n', '\r']);
-    let (line, last) = (lines.clone().count(), lines.next_back().unwrap_or_default());
+async fn end_of(text: &str, pace: &mut Pace) -> Position {
+    const BYTES: usize = 64 << 10;
+    let is_end = |byte: &&u8| matches!(**byte, b'\n' | b'\r');
+    let mut line = 1;
+    for bytes in text.as_bytes().chunks(BYTES) {
+        pace.step().await;
+        line += bytes.iter().filter(is_end).count();
+    }
+    let last = text.rsplit(['\n', '\r']).next().unwrap_or_default();
     Position { line, column: 1 + last.chars().count() }
 }
 

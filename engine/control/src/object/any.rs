@@ -28,6 +28,10 @@ pub(crate) trait AnyObject: Any {
         Vec::new()
     }
     fn values(&self) -> Map<String, Value>;
+    /// The same without values that are as their default; None where its type does not know these.
+    fn concise_values(&self) -> Option<Map<String, Value>> {
+        None
+    }
     fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
     fn equals(&self, other: &dyn AnyObject) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -73,6 +77,9 @@ impl<O: Object> AnyObject for O {
     }
     fn values(&self) -> Map<String, Value> {
         self.write_record()
+    }
+    fn concise_values(&self) -> Option<Map<String, Value>> {
+        Some(self.write_concise_record())
     }
     fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool {
         new.as_any().downcast_ref::<O>().is_some_and(|new| Object::must_be_replaced_by(self, new))

@@ -121,11 +121,15 @@ impl Control {
     /// the order in which kinds were registered, and by name.
     pub(super) fn deletions_of_users(&self, names: &HashSet<ObjectRef>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
         let users = self.objects().names.borrow().users_of(names);
-        self.deletions(users, planned)
+        self.deletions(users, |id| planned.contains(id))
     }
 
     /// The deletions of these objects, but for those that are planned; in the same order, each once.
-    pub(super) fn deletions(&self, objects: Vec<Rc<dyn AnyObject>>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
+    pub(super) fn deletions(
+        &self,
+        objects: Vec<Rc<dyn AnyObject>>,
+        is_planned: impl Fn(&ObjectRef) -> bool,
+    ) -> Vec<Step> {
         if objects.is_empty() {
             return vec![];
         }
@@ -133,7 +137,7 @@ impl Control {
         let objects = objects.into_iter().filter_map(|object| {
             let id = object.id();
             let place = kinds.iter().position(|kind| kind.name() == id.space)?;
-            (!planned.contains(&id)).then_some((place, id, object))
+            (!is_planned(&id)).then_some((place, id, object))
         });
         let mut objects: Vec<_> = objects.collect();
         objects

@@ -1,7 +1,7 @@
 //! Checks of changes against each other and against the running configuration, before any is made.
 
-use super::{HashMap, HashSet};
-use super::{Instance, ObjectError, ObjectRef, Step, circle, shorten};
+use super::spread::Spread;
+use super::{HashSet, Instance, ObjectError, ObjectRef, Step, circle, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
 
@@ -33,39 +33,50 @@ impl Control {
     /// References that would dangle after `steps`, and names that would be provided twice.
     async fn broken_references(&self, steps: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut problems = Vec::new();
-        let removed: HashSet<&ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
-        let mut created: HashMap<&ObjectRef, ObjectRef> = HashMap::default();
+        let mut removed: Spread<&ObjectRef, ()> = Spread::default();
         for step in steps {
             pace.step().await;
-            for name in step.created_names() {
+            for name in step.removed_names() {
+                removed.insert(name, ());
+            }
+        }
+        let mut created: Spread<&ObjectRef, &Instance> = Spread::default();
+        for step in steps {
+            pace.step().await;
+            for (name, new) in step.created_names().iter().zip(step.new.iter().cycle()) {
                 let names = self.objects().names.borrow();
-                let running = names.providers.get(name).filter(|_| !removed.contains(name));
-                if let Some(other) = created.get(name).cloned().or(running.map(|object| object.id())) {
+                let running = names.providers.get(name).filter(|_| !removed.contains_key(name));
+                let other = created.get(name).map(|other| other.id().clone());
+                if let Some(other) = other.or(running.map(|object| object.id())) {
                     let what = format!("{name} exists already, made by {other}");
-                    problems.push(ObjectError::whole(what).remedy("choose another name").of(&step.id()));
+                    problems.push(ObjectError::whole(what).remedy("choose another name").of(new.id()));
                 }
-                created.insert(name, step.id());
+                created.insert(name, new);
             }
         }
         // How the steps change the number of references to each removed name.
-        let mut uses: HashMap<&ObjectRef, isize> = HashMap::default();
+        let mut uses: Spread<&ObjectRef, isize> = Spread::default();
         for step in steps {
             pace.step().await;
             for target in step.old.iter().flat_map(|old| &old.targets) {
-                if let Some(name) = removed.get(target) {
-                    *uses.entry(name).or_default() -= 1;
+                if removed.contains_key(target) {
+                    let before = uses.get(target).copied().unwrap_or_default();
+                    uses.insert(target, before - 1);
                 }
             }
             let Some(new) = &step.new else { continue };
             for (index, target) in new.targets.iter().enumerate() {
-                if !created.contains_key(target) && (!self.objects().exists(target) || removed.contains(target)) {
+                if !created.contains_key(target) && (!self.objects().exists(target) || removed.contains_key(target)) {
                     let path = &new.object.paths(&new.provides)[index];
                     problems.push(self.dangling(path, target, &removed, &created, new.id()));
                 }
             }
         }
-        for &name in removed.iter().filter(|name| !created.contains_key(*name)) {
+        for name in steps.iter().flat_map(Step::removed_names) {
             pace.step().await;
+            if created.contains_key(name) {
+                continue;
+            }
             let used = self.objects().names.borrow().uses(name) as isize;
             if used + uses.get(name).unwrap_or(&0) > 0 {
                 problems.push(self.still_used(name, steps));
@@ -82,8 +93,8 @@ impl Control {
         &self,
         path: &str,
         target: &ObjectRef,
-        removed: &HashSet<&ObjectRef>,
-        created: &HashMap<&ObjectRef, ObjectRef>,
+        removed: &Spread<&ObjectRef, ()>,
+        created: &Spread<&ObjectRef, &Instance>,
         of: &ObjectRef,
     ) -> ObjectError {
         if let Some(provider) = self.objects().names.borrow().providers.get(target) {
@@ -96,8 +107,8 @@ impl Control {
                 .of(of);
         }
         let mut there = self.objects().names_in(target.space);
-        there.retain(|name| !removed.contains(&ObjectRef::new(target.space, name.as_str())));
-        let others = created.iter().filter(|(name, by)| name.space == target.space && *by != of);
+        there.retain(|name| !removed.contains_key(&ObjectRef::new(target.space, name.as_str())));
+        let others = created.iter().filter(|(name, by)| name.space == target.space && by.id() != of);
         there.extend(others.map(|(name, _)| name.name.to_string()));
         there.sort();
         let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{HashMap, HashSet};
+use super::spread::Spread;
 use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
@@ -11,14 +11,21 @@ use crate::pace::Pace;
 /// followed.
 pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> Option<ObjectError> {
     let brought = || steps.iter().filter_map(|step| step.new.as_ref());
-    let by_name: HashMap<&ObjectRef, &Rc<Instance>> =
-        brought().flat_map(|new| new.provides.iter().map(move |name| (name, new))).collect();
+    let mut by_name: Spread<&ObjectRef, &Rc<Instance>> = Spread::default();
+    for new in brought() {
+        pace.step().await;
+        for name in &new.provides {
+            by_name.insert(name, new);
+        }
+    }
     // A circle comes back to something that is brought.
-    let comes_back = {
+    let mut comes_back = false;
+    for new in brought() {
+        pace.step().await;
         let names = control.objects().names.borrow();
-        brought().any(|new| new.targets.iter().any(|target| by_name.contains_key(target)))
-            || by_name.keys().any(|name| names.uses(name) > 0)
-    };
+        comes_back |= new.targets.iter().any(|target| by_name.contains_key(target));
+        comes_back |= new.provides.iter().any(|name| names.uses(name) > 0);
+    }
     if !comes_back {
         return None;
     }
@@ -31,14 +38,15 @@ pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> 
         object.targets.iter().filter_map(target).collect()
     };
     // A walk without recursion, since chains may be long: each object on the path has the targets still to be seen.
-    let mut seen: HashSet<ObjectRef> = HashSet::default();
+    let mut seen: Spread<ObjectRef, ()> = Spread::default();
     for start in brought() {
         pace.step().await;
-        if !seen.insert(start.id().clone()) {
+        if seen.insert(start.id().clone(), ()).is_some() {
             continue;
         }
         let mut path = vec![(start.id().clone(), targets(start))];
-        let mut on_path = [start.id().clone()].into_iter().collect::<HashSet<_>>();
+        let mut on_path = Spread::default();
+        on_path.insert(start.id().clone(), ());
         while let Some((id, left)) = path.last_mut() {
             pace.step().await;
             let Some(target) = left.pop() else {
@@ -47,15 +55,15 @@ pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> 
                 continue;
             };
             let target_id = target.id();
-            if on_path.contains(target_id) {
+            if on_path.contains_key(target_id) {
                 let circle = path.iter().map(|(id, _)| id).skip_while(|id| *id != target_id);
                 let circle: Vec<String> = circle.map(ToString::to_string).collect();
                 let what = format!("these refer to each other in a circle: {}", shorten(&circle));
                 let remedy = "leave out one of the references";
                 return Some(ObjectError::whole(what).remedy(remedy).of(target_id));
             }
-            if seen.insert(target_id.clone()) {
-                on_path.insert(target_id.clone());
+            if seen.insert(target_id.clone(), ()).is_none() {
+                on_path.insert(target_id.clone(), ());
                 let further = targets(&target);
                 path.push((target_id.clone(), further));
             }

@@ -32,7 +32,10 @@ pub(super) struct Content<O> {
 
 /// The content of objects, by their names and its own.
 #[derive(Clone, Default)]
-pub(crate) struct Contents(Rc<RefCell<HashMap<ObjectRef, Vec<(String, Read)>>>>);
+pub(crate) struct Contents(Rc<RefCell<ByObject>>);
+
+/// What was read of objects, with its name.
+type ByObject = HashMap<ObjectRef, Vec<(String, Read)>>;
 
 impl Contents {
     fn get(&self, id: &ObjectRef, name: &str) -> Option<Read> {

@@ -40,6 +40,14 @@ pub trait Field: Sized + 'static {
     fn read(value: &Value, problems: &mut Problems) -> Option<Self>;
     /// Writes the value as [`Field::read`] takes it.
     fn write(&self) -> Value;
+    /// The same; records inside leave out fields that are as their default.
+    fn write_concise(&self) -> Value {
+        self.write()
+    }
+    /// Whether both are written the same.
+    fn is(&self, other: &Self) -> bool {
+        self.write() == other.write()
+    }
     /// The value of a field that is left out, where the type has one.
     fn absent() -> Option<Self> {
         None
@@ -74,6 +82,8 @@ pub trait Record: Sized + 'static {
     fn read_record(values: &Map<String, Value>, problems: &mut Problems) -> Option<Self>;
     /// The values of all fields, in order.
     fn write_record(&self) -> Map<String, Value>;
+    /// The same without those that are as their default; keys stay.
+    fn write_concise_record(&self) -> Map<String, Value>;
     /// Calls `found` with the place and the target of every reference in the record, which stands at a place itself.
     fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
     /// The record without references to names that are gone; see [`Field::without`].
@@ -173,6 +183,15 @@ impl<T: Field> Field for Option<T> {
     fn write(&self) -> Value {
         self.as_ref().map_or(Value::Null, T::write)
     }
+    fn write_concise(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::write_concise)
+    }
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(one), Some(other)) => one.is(other),
+            (one, other) => one.is_none() == other.is_none(),
+        }
+    }
     fn absent() -> Option<Self> {
         Some(None)
     }
@@ -214,6 +233,12 @@ impl<T: Field> Field for Vec<T> {
     }
     fn write(&self) -> Value {
         Value::Array(self.iter().map(T::write).collect())
+    }
+    fn write_concise(&self) -> Value {
+        Value::Array(self.iter().map(T::write_concise).collect())
+    }
+    fn is(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().zip(other).all(|(one, other)| one.is(other))
     }
     fn absent() -> Option<Self> {
         Some(Vec::new())
@@ -277,6 +302,11 @@ pub mod derived {
             schema: T::schema(),
             fields: T::fields(),
         }
+    }
+
+    /// Whether a field is as its default.
+    pub fn is_default<T: Field>(value: &T, default: Option<T>) -> bool {
+        default.or_else(T::absent).is_some_and(|default| value.is(&default))
     }
 
     /// Reads one field of a record: its value, or its default, or a problem.

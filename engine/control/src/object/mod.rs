@@ -31,6 +31,7 @@ pub mod registry;
 mod rehearsal;
 mod running;
 pub mod scalar;
+mod spread;
 mod step;
 mod turns;
 mod types;
@@ -53,6 +54,7 @@ pub(crate) use pending::{Waiting, set_aside};
 pub use reference::ObjectRef;
 pub use registry::{Kind, Objects, StandIn};
 pub use scalar::{Interval, Scalar};
+pub(crate) use spread::Spread;
 pub(crate) use step::{Instance, Step};
 
 /// A record with a kind and a key: one thing that can be configured. Derive it:

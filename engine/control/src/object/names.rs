@@ -4,15 +4,16 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use super::any::AnyObject;
-use super::{HashMap, HashSet, Instance, ObjectRef};
+use super::spread::Spread;
+use super::{Instance, ObjectRef};
 
 /// Existing names, the object that provides each, and the objects that refer to each.
 #[derive(Default)]
 pub(crate) struct Names {
-    pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
-    users: HashMap<ObjectRef, Users>,
+    pub providers: Spread<ObjectRef, Rc<dyn AnyObject>>,
+    users: Spread<ObjectRef, Users>,
     /// The objects that stand on a name if it is there.
-    followers: HashMap<ObjectRef, HashSet<Known>>,
+    followers: Spread<ObjectRef, Spread<Known, ()>>,
 }
 
 /// The references to a name.
@@ -20,7 +21,7 @@ pub(crate) struct Names {
 struct Users {
     references: usize,
     /// The objects that they are of.
-    objects: HashSet<Known>,
+    objects: Spread<Known, ()>,
 }
 
 /// An object as names know it: by its place in memory. PERF: a million routes refer to one interface.
@@ -46,13 +47,6 @@ impl Hash for Known {
     }
 }
 
-/// New capacity of a map or set that was large: a million routes leave 100 MB of empty places behind. They are given
-/// back when seven of eight are empty, and twice the needed places stay, so the cost per removal is negligible.
-fn fewer_places(len: usize, capacity: usize) -> Option<usize> {
-    const SMALL: usize = 1024;
-    (capacity > SMALL && len < capacity / 8).then_some(len * 2)
-}
-
 impl Names {
     /// Notes that an object came into being (`present`) or went.
     pub fn note(&mut self, instance: &Instance, present: bool) {
@@ -62,16 +56,16 @@ impl Names {
                 self.providers.insert(name.clone(), object.clone());
             } else if self.providers.get(name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
                 self.providers.remove(name);
-                if let Some(places) = fewer_places(self.providers.len(), self.providers.capacity()) {
-                    self.providers.shrink_to(places);
-                }
             }
         }
         let known = || Known(object.clone());
         for name in &instance.follows {
-            let followers = self.followers.entry(name.clone()).or_default();
+            if present && !self.followers.contains_key(name) {
+                self.followers.insert(name.clone(), Spread::default());
+            }
+            let Some(followers) = self.followers.get_mut(name) else { continue };
             if present {
-                followers.insert(known());
+                followers.insert(known(), ());
             } else {
                 followers.remove(&known());
             }
@@ -87,14 +81,11 @@ impl Names {
                 }
                 let Some(users) = self.users.get_mut(target) else { continue };
                 users.references += 1;
-                users.objects.insert(known());
+                users.objects.insert(known(), ());
             } else if let Some(users) = self.users.get_mut(target) {
                 // All of its references go at once, so the first takes it out of the set.
                 users.references -= 1;
                 users.objects.remove(&known());
-                if let Some(places) = fewer_places(users.objects.len(), users.objects.capacity()) {
-                    users.objects.shrink_to(places);
-                }
                 if users.references == 0 {
                     self.users.remove(target);
                 }
@@ -106,14 +97,13 @@ impl Names {
         self.users.get(name).map_or(0, |users| users.references)
     }
     /// The objects that refer to one of these names, in no order.
-    pub fn users_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
-        let users = names.iter().filter_map(|name| self.users.get(name));
-        users.flat_map(|users| &users.objects).map(|user| user.0.clone()).collect()
+    pub fn users_of<'n>(&self, names: impl IntoIterator<Item = &'n ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
+        let users = names.into_iter().filter_map(|name| self.users.get(name));
+        users.flat_map(|users| users.objects.iter()).map(|(user, ())| user.0.clone()).collect()
     }
-    /// The objects that stand on one of these names, in no order.
-    pub fn followers_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
-        let followers = names.iter().filter_map(|name| self.followers.get(name));
-        followers.flatten().map(|follower| follower.0.clone()).collect()
+    /// The objects that stand on this name, in no order.
+    pub fn followers_of(&self, name: &ObjectRef) -> impl Iterator<Item = Rc<dyn AnyObject>> {
+        self.followers.get(name).into_iter().flat_map(Spread::iter).map(|(follower, ())| follower.0.clone())
     }
     /// Whether anything stands on a name.
     pub fn has_followers(&self, name: &ObjectRef) -> bool {
@@ -127,6 +117,7 @@ mod tests {
 
     use serde_json::{Map, Value};
 
+    use super::super::HashSet;
     use super::*;
 
     /// An object without anything in it.
@@ -171,7 +162,10 @@ mod tests {
         let all: Vec<Rc<Instance>> = (0..50_000).map(|n| Instance::of(Rc::new(Empty(n)))).collect();
         all.iter().for_each(|instance| names.note(instance, true));
         let target = ObjectRef::new("empties", "all");
-        let places = |names: &Names| (names.providers.capacity(), names.users[&target].objects.capacity());
+        let places = |names: &Names| {
+            let users = names.users.get(&target).map_or(0, |users| users.objects.capacity());
+            (names.providers.capacity(), users)
+        };
         let (providers, users) = places(&names);
         assert!(providers >= 50_000 && users >= 50_000);
         all[10..].iter().for_each(|instance| names.note(instance, false));

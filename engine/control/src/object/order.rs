@@ -1,12 +1,12 @@
 //! The order in which changes are made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{HashMap, HashSet};
-use super::{Instance, ObjectError, ObjectRef, Step, shorten};
+use super::spread::Spread;
+use super::{HashMap, HashSet, Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
-use crate::pace::Pace;
+use crate::pace::{Pace, free};
 
 impl Control {
     /// Checks changes as a whole, and gives the steps that make them, in order; nothing happens.
@@ -35,9 +35,12 @@ impl Control {
         pace: &mut Pace,
     ) -> Result<Vec<Step>, Vec<ObjectError>> {
         loop {
-            let halves = self.with_replacements(steps.clone(), &in_two, pace).await;
+            let halves = self.with_replacements(&steps, &in_two, pace).await;
             let stuck = match self.ordered(halves, pace).await {
-                Ok(order) => return Ok(order),
+                Ok(order) => {
+                    free(steps, pace).await;
+                    return Ok(order);
+                }
                 Err(stuck) => stuck,
             };
             // An object that is changed in one step may have to go before another step and come after it: then it takes
@@ -62,46 +65,47 @@ impl Control {
 
     /// Splits updates that need a new object, and those of `in_two`, into a deletion and a creation. The same is done
     /// with the objects that refer to a recreated one, and with those that follow a changed one.
-    async fn with_replacements(&self, steps: Vec<Step>, in_two: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<Step> {
+    async fn with_replacements(&self, steps: &[Step], in_two: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<Step> {
         let mut split: Vec<Step> = Vec::new();
         let mut rest: Vec<Step> = Vec::new();
         for step in steps {
+            pace.step().await;
             match (&step.old, &step.new) {
                 (Some(old), Some(new))
                     if in_two.contains(&step.id()) || old.object.must_be_replaced_by(&*new.object) =>
                 {
-                    split.extend(step.halves());
+                    split.extend(step.clone().halves());
                 }
-                _ => rest.push(step),
+                _ => rest.push(step.clone()),
             }
         }
         loop {
-            let both = || split.iter().chain(&rest);
-            let removed: HashSet<&ObjectRef> = both().flat_map(Step::removed_names).collect();
-            let replaced: HashSet<ObjectRef> =
-                both().flat_map(Step::created_names).filter(|name| removed.contains(name)).cloned().collect();
-            let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
-            let stands = |object: &Option<Rc<Instance>>| {
-                object.as_ref().is_some_and(|object| {
-                    object.follows.iter().any(|name| planned.contains(name))
-                        || object.targets.iter().any(|name| replaced.contains(name))
-                })
-            };
+            let touched = Touched::by(split.iter().chain(&rest), pace).await;
             // Running objects that no step touches, but that stand on something touched, go and come back too.
             pace.step().await;
-            let bystanders = {
-                let names = self.objects().names.borrow();
-                [names.users_of(&replaced), names.followers_of(&planned)].concat()
-            };
-            let bystanders = self.deletions(bystanders, &planned).into_iter();
+            let mut bystanders = self.objects().names.borrow().users_of(touched.replaced.iter().map(|(name, ())| name));
+            for (id, ()) in touched.planned.iter() {
+                pace.step().await;
+                bystanders.extend(self.objects().names.borrow().followers_of(id));
+            }
+            let bystanders = self.deletions(bystanders, |id| touched.planned.contains_key(id)).into_iter();
             let mut more: Vec<Step> = bystanders.map(|step| Step { new: step.old.clone(), ..step }).collect();
-            let affected =
-                |step: &Step| step.old.is_some() && step.new.is_some() && (stands(&step.old) || stands(&step.new));
-            let (updated, others): (Vec<Step>, Vec<Step>) = rest.into_iter().partition(affected);
+            let mut others = Vec::new();
+            for step in rest {
+                pace.step().await;
+                let is_update = step.old.is_some() && step.new.is_some();
+                let is_affected = is_update && (touched.carries(&step.old) || touched.carries(&step.new));
+                let list = if is_affected { &mut more } else { &mut others };
+                list.push(step);
+            }
             rest = others;
-            more.extend(updated);
+            free(touched.planned.into_entries(), pace).await;
             if more.is_empty() {
-                return split.into_iter().chain(rest).collect();
+                for step in rest {
+                    pace.step().await;
+                    split.push(step);
+                }
+                return split;
             }
             split.extend(more.into_iter().flat_map(Step::halves));
         }
@@ -113,105 +117,205 @@ impl Control {
     /// Between these, deletions come first, last kinds first, then the other changes, first kinds first: the order of a
     /// file's sections has no effect. Returns the steps in a circle, with the steps that wait for them, if there is no
     /// order.
-    pub(super) async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
+    pub(super) async fn ordered(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
         if steps.len() < 2 {
             return Ok(steps);
         }
         let kinds = self.objects().kinds();
         let ranks: HashMap<&str, usize> = kinds.iter().enumerate().map(|(rank, kind)| (kind.name(), rank)).collect();
-        let rank = |step: &Step| ranks.get(step.kind.name()).copied().unwrap_or_default();
-        steps.sort_by_key(|step| match (&step.new, step.kind.is_outside()) {
-            (Some(_), true) => (0, rank(step)),
-            (None, false) => (1, kinds.len() - rank(step)),
-            (Some(_), false) => (2, rank(step)),
-            (None, true) => (3, kinds.len() - rank(step)),
-        });
-        let mut order = Order::new(&steps);
-        for (index, step) in steps.iter().enumerate() {
+        let mut by_rank: BTreeMap<(u8, usize), Vec<Step>> = BTreeMap::new();
+        for step in steps {
             pace.step().await;
-            order.add(index, step);
+            let rank = ranks.get(step.kind.name()).copied().unwrap_or_default();
+            let rank = match (&step.new, step.kind.is_outside()) {
+                (Some(_), true) => (0, rank),
+                (None, false) => (1, kinds.len() - rank),
+                (Some(_), false) => (2, rank),
+                (None, true) => (3, kinds.len() - rank),
+            };
+            by_rank.entry(rank).or_default().push(step);
         }
-        let mut ready: BTreeSet<usize> = (0..steps.len()).filter(|index| order.waits_for[*index] == 0).collect();
-        let mut sequence = Vec::with_capacity(steps.len());
-        while let Some(index) = ready.pop_first() {
+        let mut steps = Vec::new();
+        for step in by_rank.into_values().flatten() {
             pace.step().await;
-            sequence.push(steps[index].clone());
-            for then in &order.after[index] {
-                order.waits_for[*then] -= 1;
-                if order.waits_for[*then] == 0 {
-                    ready.insert(*then);
+            steps.push(step);
+        }
+        let mut order = Order::of(&steps, pace).await;
+        // Steps that became ready behind `next`, which goes through all.
+        let (mut early, mut next) = (BTreeSet::new(), 0);
+        let mut sequence = Vec::new();
+        while next < steps.len() || !early.is_empty() {
+            pace.step().await;
+            let index = match early.pop_first() {
+                Some(index) => index,
+                None => {
+                    next += 1;
+                    if order.waits_for[next - 1] > 0 {
+                        continue;
+                    }
+                    next - 1
                 }
+            };
+            sequence.push(steps[index].clone());
+            let mut edge = order.first_after[index];
+            while let Some(Edge { then, following }) = order.edges.get(edge as usize).copied() {
+                let then = then as usize;
+                order.waits_for[then] -= 1;
+                if order.waits_for[then] == 0 && then < next {
+                    early.insert(then);
+                }
+                edge = following;
             }
         }
+        let waits_for = order.waits_for;
         if sequence.len() < steps.len() {
-            let stuck = steps.into_iter().zip(order.waits_for).filter(|(_, waits)| *waits > 0);
+            let stuck = steps.into_iter().zip(waits_for).filter(|(_, waits)| *waits > 0);
             return Err(stuck.map(|(step, _)| step).collect());
         }
+        free(steps, pace).await;
         Ok(sequence)
     }
 }
 
-/// Order of steps, by their places: the steps that must come before each step.
+/// Names that steps touch.
+struct Touched {
+    /// Those that go and come back.
+    replaced: Spread<ObjectRef, ()>,
+    /// Those of the steps' objects.
+    planned: Spread<ObjectRef, ()>,
+}
+
+impl Touched {
+    async fn by(steps: impl Iterator<Item = &Step> + Clone, pace: &mut Pace) -> Touched {
+        let (mut replaced, mut planned, mut removed) = (Spread::default(), Spread::default(), Spread::default());
+        for step in steps.clone() {
+            pace.step().await;
+            planned.insert(step.id(), ());
+            for name in step.removed_names() {
+                removed.insert(name, ());
+            }
+        }
+        if !removed.is_empty() {
+            for step in steps {
+                pace.step().await;
+                for name in step.created_names().iter().filter(|name| removed.contains_key(*name)) {
+                    replaced.insert(name.clone(), ());
+                }
+            }
+        }
+        Touched { replaced, planned }
+    }
+
+    /// Whether an object follows one of the touched objects, or refers to a replaced name.
+    fn carries(&self, object: &Option<Rc<Instance>>) -> bool {
+        object.as_ref().is_some_and(|object| {
+            object.follows.iter().any(|name| self.planned.contains_key(name))
+                || object.targets.iter().any(|name| self.replaced.contains_key(name))
+        })
+    }
+}
+
+/// No edge.
+const NONE: u32 = u32::MAX;
+
+/// A step that comes behind another one, and the number of the next such edge.
+#[derive(Clone, Copy)]
+struct Edge {
+    then: u32,
+    following: u32,
+}
+
+/// Order of steps, by their places: the steps that must come before each step. PERF: there may be a million of them, so
+/// what they wait for lies in a few large blocks of memory.
 struct Order {
-    removes: HashMap<ObjectRef, usize>,
-    creates: HashMap<ObjectRef, usize>,
+    edges: Vec<Edge>,
+    /// The number of the first edge from each step.
+    first_after: Vec<u32>,
+    waits_for: Vec<u32>,
+}
+
+/// Places of steps by names.
+#[derive(Default)]
+struct Places<'a> {
+    removes: Spread<&'a ObjectRef, usize>,
+    creates: Spread<&'a ObjectRef, usize>,
     /// Outside resources that deletions release, and their steps.
     frees: HashMap<String, usize>,
-    /// All steps of an object.
-    touches: HashMap<ObjectRef, Vec<usize>>,
-    after: Vec<Vec<usize>>,
-    waits_for: Vec<usize>,
+    /// The steps of an object: two, if it is an update in halves.
+    touches: Spread<&'a ObjectRef, [Option<usize>; 2]>,
+}
+
+impl<'a> Places<'a> {
+    fn add(&mut self, index: usize, step: &'a Step) {
+        for name in step.removed_names() {
+            self.removes.insert(name, index);
+        }
+        for name in step.created_names() {
+            self.creates.insert(name, index);
+        }
+        if let (Some(old), None) = (&step.old, &step.new) {
+            self.frees.extend(step.kind.takes(&*old.object).into_iter().map(|name| (name, index)));
+        }
+        if let Some(instance) = step.new.as_ref().or(step.old.as_ref()) {
+            match self.touches.get_mut(instance.id()) {
+                Some(touches) => touches[1] = Some(index),
+                None => _ = self.touches.insert(instance.id(), [Some(index), None]),
+            }
+        }
+    }
+
+    /// The steps of objects that this one follows: it is down while they change.
+    fn touching(&self, object: &Instance) -> Vec<usize> {
+        object.follows.iter().filter_map(|name| self.touches.get(name)).flatten().flatten().copied().collect()
+    }
 }
 
 impl Order {
-    fn new(steps: &[Step]) -> Order {
-        let mut order = Order {
-            removes: HashMap::default(),
-            creates: HashMap::default(),
-            frees: HashMap::default(),
-            touches: HashMap::default(),
-            after: vec![Vec::new(); steps.len()],
-            waits_for: vec![0; steps.len()],
-        };
+    async fn of(steps: &[Step], pace: &mut Pace) -> Order {
+        let mut places = Places::default();
         for (index, step) in steps.iter().enumerate() {
-            order.removes.extend(step.removed_names().iter().map(|name| (name.clone(), index)));
-            order.creates.extend(step.created_names().iter().map(|name| (name.clone(), index)));
-            if let (Some(old), None) = (&step.old, &step.new) {
-                order.frees.extend(step.kind.takes(&*old.object).into_iter().map(|name| (name, index)));
-            }
-            order.touches.entry(step.id()).or_default().push(index);
+            pace.step().await;
+            places.add(index, step);
+        }
+        let mut order = Order { edges: vec![], first_after: vec![], waits_for: vec![] };
+        for _ in steps {
+            pace.step().await;
+            order.first_after.push(NONE);
+            order.waits_for.push(0);
+        }
+        for (index, step) in steps.iter().enumerate() {
+            pace.step().await;
+            order.add(index, step, &places);
         }
         order
     }
 
     /// Notes the steps that a step waits for, and those that wait for it.
-    fn add(&mut self, index: usize, step: &Step) {
+    fn add(&mut self, index: usize, step: &Step, places: &Places<'_>) {
         let mut edges: Vec<(usize, usize)> = Vec::new();
         for target in step.new.iter().flat_map(|new| &new.targets) {
-            edges.extend(self.creates.get(target).map(|provider| (*provider, index)));
+            edges.extend(places.creates.get(target).map(|provider| (*provider, index)));
         }
         for target in step.old.iter().flat_map(|old| &old.targets) {
-            edges.extend(self.removes.get(target).map(|provider| (index, *provider)));
+            edges.extend(places.removes.get(target).map(|provider| (index, *provider)));
         }
-        // An object is down while an object that it follows changes.
-        let touching = |object: &Instance| -> Vec<usize> {
-            object.follows.iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
-        };
         match (&step.old, &step.new) {
             (None, Some(new)) => {
-                edges.extend(touching(new).into_iter().map(|touch| (touch, index)));
+                edges.extend(places.touching(new).into_iter().map(|touch| (touch, index)));
                 let takes = step.kind.takes(&*new.object);
-                edges.extend(takes.iter().filter_map(|name| self.frees.get(name)).map(|freed| (*freed, index)));
+                edges.extend(takes.iter().filter_map(|name| places.frees.get(name)).map(|freed| (*freed, index)));
             }
-            (Some(old), None) => edges.extend(touching(old).into_iter().map(|touch| (index, touch))),
+            (Some(old), None) => edges.extend(places.touching(old).into_iter().map(|touch| (index, touch))),
             _ => {}
         }
         for name in step.created_names() {
-            edges.extend(self.removes.get(name).map(|remover| (*remover, index)));
+            edges.extend(places.removes.get(name).map(|remover| (*remover, index)));
         }
         for (before, then) in edges.into_iter().filter(|(before, then)| before != then) {
-            self.after[before].push(then);
-            self.waits_for[then] += 1;
+            // There are fewer steps than 32 bits can number: an object takes hundreds of bytes.
+            let (then, number) = (then as u32, self.edges.len() as u32);
+            self.edges.push(Edge { then, following: std::mem::replace(&mut self.first_after[before], number) });
+            self.waits_for[then as usize] += 1;
         }
     }
 }

@@ -11,6 +11,7 @@ use super::any::{AnyKind, AnyObject};
 use super::by_key::ByKey;
 use super::{HashMap, HashSet, Instance, ObjectError, ObjectRef, Step};
 use crate::pace::Pace;
+use crate::walk::behind;
 
 /// An object that waits. Its rest without the waiting references may run.
 #[derive(Clone)]
@@ -43,6 +44,11 @@ impl Pending {
 
     pub fn all(&self) -> Vec<Waiting> {
         self.waiting.borrow().values().cloned().collect()
+    }
+
+    /// The object behind this name, or the first one.
+    pub fn behind(&self, last: Option<&ObjectRef>) -> Option<Waiting> {
+        behind(&self.waiting.borrow(), last).map(|(_, waiting)| waiting.clone())
     }
 
     /// Whether just this object waits.

@@ -397,6 +397,11 @@ impl Objects {
         self.with(|kind: &Kind<O>| kind.running.all())
     }
 
+    /// The running object behind this key, or the first one.
+    pub(crate) fn next_behind<O: Object>(&self, last: Option<&O::Key>) -> Option<Rc<O>> {
+        self.with(|kind: &Kind<O>| kind.running.next_behind(last))
+    }
+
     /// The names of the first objects of a kind, sorted, and how many objects there are.
     pub(super) fn first_names<O: Object>(&self) -> (Vec<String>, usize) {
         let (first, all) = self.with(|kind: &Kind<O>| (kind.running.after(None), kind.running.len()));
@@ -408,8 +413,13 @@ impl Objects {
     /// The names that exist in a space, sorted: the possible values of references to it.
     pub fn names_in(&self, space: &str) -> Vec<String> {
         let names = self.names.borrow();
-        let mut found: Vec<String> =
-            names.providers.keys().filter(|name| name.space == space).map(|name| name.name.to_string()).collect();
+        let mut found: Vec<String> = names
+            .providers
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| name.space == space)
+            .map(|name| name.name.to_string())
+            .collect();
         found.sort_by(|a, b| natural(a).cmp(&natural(b)));
         found
     }

@@ -8,7 +8,7 @@ use super::by_key::ByKey;
 use super::registry::StandIn;
 use super::{ObjectError, Step};
 use crate::control::Control;
-use crate::pace::Pace;
+use crate::pace::{Pace, free};
 use crate::transaction::Author;
 
 /// After so many steps a stand-in is tidied.
@@ -70,7 +70,9 @@ impl Rehearsal {
         }
         let order = running.ordered(steps, pace).await;
         let order = order.map_err(|_| ObjectError::whole("there is no order in which it could come into being"))?;
-        self.run(&Author::default(), &order, pace).await
+        let done = self.run(&Author::default(), &order, pace).await;
+        free(order, pace).await;
+        done
     }
 
     /// Makes steps on the stand-in, for this author. Those of kinds that it does not have, which are plugins', are left out.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::ObjectError;
 use super::any::AnyObject;
+use crate::walk::behind;
 
 /// Objects that are given at a time.
 pub(super) const SOME: usize = 256;
@@ -41,6 +42,11 @@ impl<K: Ord, O: AnyObject> Running<K, O> {
     /// All of them, their type forgotten.
     pub fn any(&self) -> Vec<Rc<dyn AnyObject>> {
         self.objects.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
+    }
+
+    /// The object behind this key, or the first one.
+    pub fn next_behind(&self, last: Option<&K>) -> Option<Rc<O>> {
+        behind(&self.objects.borrow(), last).map(|(_, object)| object.clone())
     }
 
     /// Up to [`SOME`] objects behind the key of `last`, or the first ones; none at the end.

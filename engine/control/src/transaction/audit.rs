@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Author, version};
-use crate::config::differences;
+use crate::config::Difference;
 use crate::control::Control;
 use crate::object::Step;
 
@@ -38,10 +38,30 @@ pub struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// The objects that changed, as `quiver diff --json` shows them: without secrets.
-    pub changes: &'a [Value],
+    pub changes: Changes<'a>,
     /// Number of changed objects that are not in `changes`.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
+}
+
+/// Descriptions of changed objects. PERF: those of single objects, which clients change by the million, are written without JSON
+/// values in between.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Described<'a> {
+    Values(&'a [Value]),
+    Differences(&'a [Difference]),
+}
+
+/// The objects that changed.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Changes<'a>(Described<'a>);
+
+impl std::fmt::Debug for Changes<'_> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&serde_json::to_string(self).unwrap_or_default())
+    }
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -75,17 +95,18 @@ impl Control {
         }
         let described = &steps[..steps.len().min(DESCRIBED_MAX)];
         let told = Told { what: "command", ..Told::default() };
-        self.audit(told, &differences(described), steps.len() - described.len());
+        let differences: Vec<Difference> = described.iter().map(Difference::of).collect();
+        self.audit(told, Described::Differences(&differences), steps.len() - described.len());
     }
 
     /// Notes a change of the configuration as a whole; `changes` is the output of `describe`.
     pub(super) fn audit_whole(&self, told: Told<'_>, changes: &Value) {
         let changes = changes.as_array().map_or(&[][..], Vec::as_slice);
         let described = &changes[..changes.len().min(DESCRIBED_MAX)];
-        self.audit(told, described, changes.len() - described.len());
+        self.audit(told, Described::Values(described), changes.len() - described.len());
     }
 
-    fn audit(&self, told: Told<'_>, changes: &[Value], more: usize) {
+    fn audit(&self, told: Told<'_>, changes: Described<'_>, more: usize) {
         let Some(audit) = self.transactions().audit.borrow().clone() else { return };
         let author: &Author = self.author();
         audit.note(&Entry {
@@ -96,7 +117,7 @@ impl Control {
             what: told.what,
             comment: told.comment,
             version: told.version,
-            changes,
+            changes: Changes(changes),
             more,
         });
     }

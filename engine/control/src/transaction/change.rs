@@ -2,11 +2,12 @@
 
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::asker::{Asked, Asker};
 use super::audit::Told;
@@ -14,10 +15,10 @@ use super::hold::Hold;
 use super::state::Candidate;
 use super::{Author, TransactionError, Version};
 use crate::cli::{Output, Reply};
-use crate::config::{Desired, Scope, describe, list_differences};
+use crate::config::{Desired, Scope, collect, describe, list_differences};
 use crate::control::Control;
-use crate::object::{HashSet, ObjectError, ObjectRef, Step, Waiting};
-use crate::pace::Pace;
+use crate::object::{HashSet, ObjectError, ObjectRef, Spread, Step, Waiting};
+use crate::pace::{Pace, free};
 
 /// Terms of a change of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,13 +58,13 @@ pub(super) struct Goal {
     pub what: String,
     /// Where the text comes from, for its errors.
     pub file: String,
-    pub text: Rc<str>,
+    pub text: Rc<String>,
     /// Whether missing resources outside may come later: for a configuration that is known to be valid.
     pub waits: bool,
 }
 
 impl Goal {
-    fn file(file: &str, text: Rc<str>, scope: Scope) -> Goal {
+    fn file(file: &str, text: Rc<String>, scope: Scope) -> Goal {
         let option = if scope.is_whole() { "" } else { "--merge " };
         Goal { what: format!("apply {option}{file}"), file: file.to_owned(), text, waits: false }
     }
@@ -94,40 +95,69 @@ impl Control {
         let mut pace = Pace::in_turns(self);
         let desired = Desired::read_ready(self, file, text, &mut pace).await?;
         let steps = desired.steps(self, scope, &mut pace).await;
-        self.check_steps(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        let checked = self.check_steps(&steps, &mut pace).await.map_err(|errors| desired.place(errors));
         desired.free(&mut pace).await;
+        checked?;
         Ok((hold, steps))
     }
 
     /// The steps that applying this file would take, in order, after every check that applying it makes. It is the candidate
     /// from now on.
     pub async fn plan(&self, file: &str, text: &str, scope: Scope) -> Result<Reply, TransactionError> {
+        self.plan_text(file, Rc::new(text.to_owned()), scope).await
+    }
+
+    /// The same with a text that may be very long, and is not copied.
+    pub(crate) async fn plan_text(
+        &self,
+        file: &str,
+        text: Rc<String>,
+        scope: Scope,
+    ) -> Result<Reply, TransactionError> {
         let _hold = self.hold(&format!("plan {file}"))?;
         let mut pace = Pace::in_turns(self);
-        let desired = Desired::read_ready(self, file, text, &mut pace).await?;
+        let desired = Desired::read_ready(self, file, &text, &mut pace).await?;
         let steps = desired.steps(self, scope, &mut pace).await;
-        let steps = self.planned(steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        let planned = self.planned(steps, &mut pace).await.map_err(|errors| desired.place(errors));
         let _contents = ForgetContents(self);
-        self.read_contents(&steps, &mut HashSet::default(), &mut pace).await.map_err(|errors| desired.place(errors))?;
-        self.rehearse(&steps, &mut pace).await.map_err(|errors| desired.place(errors))?;
+        let planned = match planned {
+            Ok(steps) => match self.read_contents(&steps, &mut HashSet::default(), &mut pace).await {
+                Ok(()) => self.rehearse(&steps, &mut pace).await.map(|()| steps),
+                Err(errors) => Err(errors),
+            }
+            .map_err(|errors| desired.place(errors)),
+            Err(errors) => Err(errors),
+        };
+        desired.free(&mut pace).await;
+        let steps = planned?;
         let (author, after) = (self.author().clone(), self.transactions().changes.get());
-        let candidate = Candidate { author, file: file.to_owned(), text: text.into(), scope, after };
+        let candidate = Candidate { author, file: file.to_owned(), text, scope, after };
         *self.transactions().candidate.borrow_mut() = Some(candidate);
-        Ok(numbered(&steps))
+        Ok(numbered(steps, &mut pace).await)
     }
 
     /// Makes the running configuration that of the file. It is checked whole and changed in the order of its
     /// references, after all of it was rehearsed on a stand-in; when a step fails nevertheless, those before it are undone. It goes on to its end even if this future is dropped.
     pub async fn apply(&self, file: &str, text: &str, terms: Terms) -> Result<Reply, TransactionError> {
+        self.apply_text(file, Rc::new(text.to_owned()), terms).await
+    }
+
+    /// The same with a text that may be very long, and is not copied.
+    pub(crate) async fn apply_text(
+        &self,
+        file: &str,
+        text: Rc<String>,
+        terms: Terms,
+    ) -> Result<Reply, TransactionError> {
         self.check_free()?;
-        self.reach(Goal::file(file, text.into(), terms.scope), terms).await
+        self.reach(Goal::file(file, text, terms.scope), terms).await
     }
 
     /// The same at the start of a daemon: objects with missing resources wait, and all others run.
     pub async fn start_with(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         // Nothing runs so far that an empty one could remove.
         let terms = Terms { allow_empty: true, ..Terms::default() };
-        self.reach(Goal { waits: true, ..Goal::file(file, text.into(), terms.scope) }, terms).await
+        self.reach(Goal { waits: true, ..Goal::file(file, Rc::new(text.to_owned()), terms.scope) }, terms).await
     }
 
     /// Applies the candidate: this author's last plan, if the running configuration has not changed since.
@@ -146,6 +176,12 @@ impl Control {
 
     /// Makes the running configuration the saved one, and returns it as a file.
     pub async fn keep(&self, comment: Option<String>) -> Result<Reply, TransactionError> {
+        self.keep_as(&Output::default(), comment).await
+    }
+
+    /// The same, for a reader that takes text or JSON.
+    pub(crate) async fn keep_as(&self, output: &Output, comment: Option<String>) -> Result<Reply, TransactionError> {
+        let wants_json = output.wants_json();
         let hold = self.hold_to_change("save")?;
         let control = self.clone();
         self.change_to_the_end(async move {
@@ -157,12 +193,21 @@ impl Control {
                 by if by == control.author().to_string() => "commands".to_owned(),
                 by => format!("commands of {by}"),
             };
-            let running = control.written(&mut pace, true).await;
+            let mut json = Map::new();
+            let record = |kind, record: &Value| {
+                if wants_json {
+                    collect(&mut json, kind, record);
+                }
+            };
+            let running = control.written(&mut pace, record).await;
             let terms = Terms { comment: comment.clone(), ..Terms::default() };
+            let running = Arc::new(running);
             let version = control.record(control.author(), what, terms, &running).await?;
             let version = version.map(|version| version.number);
             control.audit_whole(Told { what: "save", comment: comment.as_deref(), version }, &Value::Null);
-            Ok(running)
+            // The store has written it by now.
+            let running = Arc::try_unwrap(running).unwrap_or_else(|running| running.to_string());
+            Ok(Reply::new(running, Value::Object(json)))
         })
         .await
     }
@@ -185,16 +230,30 @@ impl Control {
     async fn transact(&self, hold: Hold, goal: Goal, terms: Terms, asked: &Asked) -> Result<Reply, TransactionError> {
         let mut pace = Pace::in_turns(self);
         let mut desired = Desired::read(self, &goal.file, &goal.text, &mut pace).await?;
-        let mut missing = desired.missing(self, goal.waits, &mut pace).await;
+        let made = self.transact_desired(hold, goal, terms, &mut desired, asked, &mut pace).await;
+        desired.free(&mut pace).await;
+        made
+    }
+
+    async fn transact_desired(
+        &self,
+        hold: Hold,
+        goal: Goal,
+        terms: Terms,
+        desired: &mut Desired,
+        asked: &Asked,
+        pace: &mut Pace,
+    ) -> Result<Reply, TransactionError> {
+        let mut missing = desired.missing(self, goal.waits, pace).await;
         let mut read = HashSet::default();
         let (steps, told, waiting) = loop {
-            let waiting = desired.set_aside(&missing, Default::default(), &mut pace).await;
-            let steps = desired.steps(self, terms.scope, &mut pace).await;
+            let waiting = desired.set_aside(&missing, Default::default(), pace).await;
+            let steps = desired.steps(self, terms.scope, pace).await;
             if desired.is_empty() && !steps.is_empty() && !terms.allow_empty {
                 return Err(TransactionError::Empty { file: goal.file, objects: steps.len() });
             }
-            let told = describe(&steps, &mut pace).await;
-            let refused = match self.try_steps(steps, (&hold, asked), &mut read, &mut pace).await {
+            let told = describe(&steps, pace).await;
+            let refused = match self.try_steps(steps, (&hold, asked), &mut read, pace).await {
                 Ok(steps) => break (steps, told, waiting),
                 Err(Tried::Refused(errors)) => errors,
                 Err(Tried::Other(error)) => return Err(error),
@@ -206,22 +265,24 @@ impl Control {
             }
         };
         let before = self.objects().pending.all();
-        self.note_waiting(&desired, terms.scope, waiting);
-        let running = self.written(&mut pace, true).await;
+        self.note_waiting(desired, terms.scope, waiting);
+        let running = Arc::new(self.written(pace, |_, _| {}).await);
         let recorded = self.record(self.author(), goal.what.clone(), terms.clone(), &running).await;
         let version = match recorded {
             Ok(version) => version,
             Err(error) => {
                 self.objects().pending.replace(before);
-                for error in self.undo_steps(&steps, &mut pace).await {
+                for error in self.undo_steps(&steps, pace).await {
                     tracing::error!("{error}");
                 }
                 return Err(error);
             }
         };
         let number = version.as_ref().map(|version| version.number);
+        let has_changed = !steps.is_empty();
+        free(steps, pace).await;
         // Without steps there was no change.
-        if !steps.is_empty() || number.is_some() {
+        if has_changed || number.is_some() {
             let comment = terms.comment.as_deref();
             self.audit_whole(Told { what: &goal.what, comment, version: number }, &told.json);
         }
@@ -241,11 +302,10 @@ impl Control {
                 "{}\nthis is version {}: `quiver confirm` keeps it; otherwise version {} comes back in {seconds} s",
                 told.text, version.number, back_to.number
             );
-            let json = json!({"changes": told.json, "version": version.number, "confirm-within": seconds});
-            return Ok(Reply::new(text.trim_start(), json));
+            let rest = json!({"version": version.number, "confirm-within": seconds});
+            return Ok(Reply::new(text.trim_start(), with_changes(told.json, rest)));
         }
-        let json = json!({"changes": told.json, "version": number});
-        Ok(Reply::new(told.text, json))
+        Ok(Reply::new(told.text, with_changes(told.json, json!({"version": number}))))
     }
 
     /// Plans, rehearses and makes changes; the steps that it took. Contents of the objects in `read` were read before.
@@ -278,7 +338,7 @@ impl Control {
         let mut all = pending.all();
         // Objects outside of a part go on to wait, and so do objects that run without their outside, if they are
         // unchanged.
-        let ids = desired.ids();
+        let ids = if scope.is_whole() || all.is_empty() { Default::default() } else { desired.ids() };
         all.retain(|one| match one.is_lost {
             true => one.kind.find(&*one.object).is_some_and(|running| running.equals(&*one.object)),
             false => !scope.is_whole() && !ids.contains(&one.object.id()),
@@ -302,7 +362,7 @@ impl Control {
             "" => (Author::default(), "start"),
             by => (Author::new(by), "commands"),
         };
-        let running = self.written(pace, true).await;
+        let running = Arc::new(self.written(pace, |_, _| {}).await);
         self.record(&author, what.to_owned(), Terms::default(), &running).await.map(|_| ())
     }
 
@@ -312,11 +372,11 @@ impl Control {
         author: &Author,
         what: String,
         terms: Terms,
-        running: &Reply,
+        text: &Arc<String>,
     ) -> Result<Option<Version>, TransactionError> {
-        let (history, text) = (&self.transactions().history, format!("{}\n", running.text));
+        let history = &self.transactions().history;
         if let Some(newest) = history.versions().first().filter(|newest| newest.confirmed)
-            && history.text(newest.number).await.is_ok_and(|newest| newest == text)
+            && history.is_text(newest.number, text).await
         {
             self.transactions().note_saved();
             return Ok(None);
@@ -324,7 +384,7 @@ impl Control {
         let (time, author) = (self.date(), author.to_string());
         let (comment, confirmed) = (terms.comment, terms.confirm_within.is_none());
         let version = Version { number: 0, time, author, what, comment, confirmed };
-        let version = history.record(version, &text).await?;
+        let version = history.record(version, text.clone()).await?;
         self.transactions().note_saved();
         Ok(Some(version))
     }
@@ -355,20 +415,34 @@ enum Tried {
     Other(TransactionError),
 }
 
+/// The changes, which may be very many and are moved, with more fields.
+fn with_changes(changes: Value, mut rest: Value) -> Value {
+    if let Value::Object(rest) = &mut rest {
+        rest.insert("changes".to_owned(), changes);
+    }
+    rest
+}
+
 /// Steps in their order; recreated objects are marked.
-fn numbered(steps: &[Step]) -> Reply {
-    let removed: HashSet<_> = steps.iter().filter(|step| step.new.is_none()).map(Step::id).collect();
-    let created: HashSet<_> = steps.iter().filter(|step| step.old.is_none()).map(Step::id).collect();
+async fn numbered(steps: Vec<Step>, pace: &mut Pace) -> Reply {
+    // By name, whether an object goes, and whether one comes.
+    let mut ends: Spread<ObjectRef, [bool; 2]> = Spread::default();
+    for step in &steps {
+        pace.step().await;
+        let [goes, comes] = ends.get(&step.id()).copied().unwrap_or_default();
+        ends.insert(step.id(), [goes || step.new.is_none(), comes || step.old.is_none()]);
+    }
     let width = steps.len().to_string().len();
     let (mut text, mut list) = (String::new(), Vec::new());
     for (index, step) in steps.iter().enumerate() {
+        pace.step().await;
         let (sign, change) = match (&step.old, &step.new) {
             (None, _) => ('+', "create"),
             (_, None) => ('-', "delete"),
             _ => ('~', "update"),
         };
         let (number, id) = (index + 1, step.id());
-        let replaced = removed.contains(&id) && created.contains(&id);
+        let replaced = ends.get(&id) == Some(&[true, true]);
         let note = if replaced { "  (replaced: down and up again)" } else { "" };
         text.push_str(&format!("{number:width$}  {sign} {id}{note}\n"));
         list.push(json!({"step": number, "change": change, "object": id.to_string(), "replaced": replaced}));
@@ -376,5 +450,7 @@ fn numbered(steps: &[Step]) -> Reply {
     if steps.is_empty() {
         text.push_str("this is what runs already\n");
     }
+    free(ends.into_entries(), pace).await;
+    free(steps, pace).await;
     Reply::new(text, Value::Array(list))
 }

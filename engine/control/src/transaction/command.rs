@@ -126,7 +126,7 @@ fn show_transaction(control: &Control, _: &Matches) -> Result<Reply, CommandErro
 
 async fn show_configuration(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     if matches.has("pending") {
-        return Ok(super::waiting::show(&control));
+        return Ok(super::waiting::show(&control, &output).await);
     }
     let mut pace = Pace::in_turns(&control);
     let has_secrets = matches.has("secrets");

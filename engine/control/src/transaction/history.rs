@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Memory, Store, Version};
 
@@ -10,6 +11,9 @@ use super::{Memory, Store, Version};
 const VERSIONS_MAX: usize = 50;
 /// Bytes of all of them at most, though the newest two are kept however long they are.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Bytes in front of the configuration in the text of a version, at most.
+const HEADER_MAX: usize = 64 << 10;
 
 /// The versions that are kept.
 pub(super) struct History {
@@ -61,15 +65,27 @@ impl History {
     /// The configuration of a version.
     pub async fn text(&self, number: u64) -> io::Result<String> {
         let store = self.store.borrow().clone();
-        let text = store.read(number).await?;
+        let mut text = store.read(number).await?;
         match Version::read(&text) {
-            Ok((_, configuration)) => Ok(configuration.to_owned()),
+            Ok((_, configuration)) => {
+                // It may be very long, and is not copied.
+                text.drain(..text.len() - configuration.len());
+                Ok(text)
+            }
             Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("version {number}: {error}"))),
         }
     }
 
+    /// Whether this is the configuration of a version. One of another length is not read for that.
+    pub async fn is_text(&self, number: u64, text: &str) -> bool {
+        let length =
+            self.versions.borrow().iter().find(|(version, _)| version.number == number).map(|(_, length)| *length);
+        length.is_some_and(|length| length >= text.len() && length - text.len() <= HEADER_MAX)
+            && self.text(number).await.is_ok_and(|known| known == text)
+    }
+
     /// Adds the newest version; its number is given here.
-    pub async fn record(&self, version: Version, configuration: &str) -> io::Result<Version> {
+    pub async fn record(&self, version: Version, configuration: Arc<String>) -> io::Result<Version> {
         let version = Version { number: self.next.get(), ..version };
         self.put(&version, configuration).await?;
         self.next.set(version.number + 1);
@@ -80,13 +96,13 @@ impl History {
     /// Notes that a version was confirmed.
     pub async fn confirm(&self, version: &Version) -> io::Result<()> {
         let configuration = self.text(version.number).await?;
-        self.put(&Version { confirmed: true, ..version.clone() }, &configuration).await
+        self.put(&Version { confirmed: true, ..version.clone() }, Arc::new(configuration)).await
     }
 
-    async fn put(&self, version: &Version, configuration: &str) -> io::Result<()> {
-        let text = version.write(configuration);
-        let (store, length) = (self.store.borrow().clone(), text.len());
-        store.write(version.number, text).await?;
+    async fn put(&self, version: &Version, configuration: Arc<String>) -> io::Result<()> {
+        let head = version.head();
+        let (store, length) = (self.store.borrow().clone(), head.len() + configuration.len());
+        store.write(version.number, head, configuration).await?;
         let mut versions = self.versions.borrow_mut();
         versions.retain(|(other, _)| other.number != version.number);
         versions.push((version.clone(), length));

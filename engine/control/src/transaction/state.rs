@@ -31,7 +31,7 @@ pub(crate) struct Transactions {
 pub(super) struct Candidate {
     pub(super) author: Author,
     pub(super) file: String,
-    pub(super) text: Rc<str>,
+    pub(super) text: Rc<String>,
     pub(super) scope: Scope,
     /// Value of `changes` when it was planned.
     pub(super) after: u64,

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::io;
+use std::sync::Arc;
 
 use crate::time::LocalFuture;
 
@@ -14,8 +15,8 @@ pub trait Store {
     fn list(&self) -> LocalFuture<io::Result<Vec<u64>>>;
     /// Reads a text.
     fn read(&self, number: u64) -> LocalFuture<io::Result<String>>;
-    /// Writes a text, in place of the one of this number if there is one.
-    fn write(&self, number: u64, text: String) -> LocalFuture<io::Result<()>>;
+    /// Writes a text, a head and a body, in place of the one of this number if there is one. The body may be very long.
+    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>>;
     /// Removes a text.
     fn remove(&self, number: u64) -> LocalFuture<io::Result<()>>;
 }
@@ -32,8 +33,8 @@ impl Store for Memory {
         let text = self.0.borrow().get(&number).cloned();
         Box::pin(ready(text.ok_or_else(|| io::ErrorKind::NotFound.into())))
     }
-    fn write(&self, number: u64, text: String) -> LocalFuture<io::Result<()>> {
-        self.0.borrow_mut().insert(number, text);
+    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>> {
+        self.0.borrow_mut().insert(number, head + &body);
         Box::pin(ready(Ok(())))
     }
     fn remove(&self, number: u64) -> LocalFuture<io::Result<()>> {

@@ -50,14 +50,14 @@ fn is_yes(confirmed: &bool) -> bool {
 }
 
 impl Version {
-    /// The version with its configuration, as it is kept.
-    pub fn write(&self, configuration: &str) -> String {
+    /// The line that stands before the configuration of the version where it is kept.
+    pub fn head(&self) -> String {
         // Numbers and texts of this struct: they cannot fail to be written.
         let about = serde_json::to_string(self).unwrap_or_default();
-        format!("{MARK}{about}\n{configuration}")
+        format!("{MARK}{about}\n")
     }
 
-    /// Reads the output of [`Version::write`]: the version, and the configuration.
+    /// Reads a configuration behind its [`Version::head`]: the version, and the configuration.
     pub fn read(text: &str) -> Result<(Version, &str), Malformed> {
         let (first, configuration) = text.split_once('\n').ok_or(Malformed)?;
         let about = first.strip_prefix(MARK).ok_or(Malformed)?;
@@ -109,13 +109,13 @@ mod tests {
 
     #[test]
     fn a_version_is_a_file_below_a_line_about_it() {
-        let text = version().write("taps:\n");
+        let text = version().head() + "taps:\n";
         let line = "# quiver-version: {\"number\":42,\"time\":\"2026-11-22T00:31:20Z\",\"author\":\"alice\",\
             \"what\":\"apply site.yaml\"}\ntaps:\n";
         assert_eq!(text, line);
         assert_eq!(Version::read(&text), Ok((version(), "taps:\n")));
         let odd = Version { comment: Some("two\nlines \"é\"".to_owned()), confirmed: false, ..version() };
-        assert_eq!(Version::read(&odd.write("")), Ok((odd.clone(), "")));
+        assert_eq!(Version::read(&odd.head()), Ok((odd.clone(), "")));
         for text in ["", "taps:\n", "# quiver-version: {}\n", "# quiver-version: 1", &line[1..]] {
             assert_eq!(Version::read(text), Err(Malformed), "{text}");
         }

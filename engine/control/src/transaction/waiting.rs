@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::TransactionError;
-use crate::cli::{Cell, Reply, Table};
+use crate::cli::{Cell, Output, Reply, Rows};
 use crate::config::{Desired, Scope};
 use crate::control::Control;
 use crate::object::{HashSet, ObjectError, ObjectRef, Step, Waiting};
 use crate::pace::Pace;
+use crate::walk::one_by_one;
 
 /// First and longest pause between tries; each try without a change doubles it.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -185,9 +186,13 @@ impl Control {
 }
 
 /// The pending objects, with the reasons.
-pub(super) fn show(control: &Control) -> Reply {
-    let mut table = Table::new(["Object", "Runs", "Why"]);
-    for one in control.objects().pending.all() {
+pub(super) async fn show(control: &Control, output: &Output) -> Reply {
+    let mut rows = Rows::new(control, output, ["Object", "Runs", "Why"]);
+    let waiting = one_by_one(|last| {
+        let one = control.objects().pending.behind(last)?;
+        Some((one.object.id(), one))
+    });
+    let row = |one: Waiting| {
         let id = one.object.id();
         let runs = match (control.objects().running(&id), one.is_lost) {
             (None, _) => "no",
@@ -195,7 +200,8 @@ pub(super) fn show(control: &Control) -> Reply {
             _ => "in part",
         };
         let why = ObjectError { object: String::new(), ..one.why };
-        table.row([Cell::from(id.to_string()), Cell::from(runs), Cell::from(why.to_string())]);
-    }
-    table.into()
+        Some([Cell::from(id.to_string()), Cell::from(runs), Cell::from(why.to_string())])
+    };
+    rows.each(waiting, row).await;
+    rows.end()
 }

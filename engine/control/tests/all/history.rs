@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ports::{self, Lease, Member, Port, PortName, Switch, SwitchId, control};
@@ -46,7 +47,8 @@ impl Store for Disk {
     fn read(&self, number: u64) -> LocalFuture<io::Result<String>> {
         self.operate(move |files| files.get(&number).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()))
     }
-    fn write(&self, number: u64, text: String) -> LocalFuture<io::Result<()>> {
+    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>> {
+        let text = head + &body;
         if self.full.get() {
             return Box::pin(ready(Err(io::ErrorKind::StorageFull.into())));
         }

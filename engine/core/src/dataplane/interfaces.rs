@@ -106,7 +106,7 @@ impl Dataplane {
                 // It is expected, so nothing is given back.
                 drop(w.arrive(id, queue));
             });
-            self.queues.push(QueueInfo {
+            self.queues.insert(QueueInfo {
                 id,
                 interface,
                 index,
@@ -135,7 +135,7 @@ impl Dataplane {
     /// Takes an interface away from all workers. `gone` is dropped when no worker can refer to the interface any more:
     /// let it free the interface's number.
     pub fn detach(&mut self, interface: u32, gone: impl Send + Sync + 'static) {
-        self.queues.retain(|q| q.interface != interface);
+        self.queues.remove_of(interface);
         self.up.remove(&interface);
         self.generations.change(interface);
         self.ports.remove(&interface);
@@ -170,7 +170,7 @@ impl Dataplane {
             true => self.up.insert(interface),
             false => self.up.remove(&interface),
         };
-        self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
+        self.queues.of_mut(interface).for_each(|queue| queue.up = up);
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }
     /// Counts of an interface since it was made or cleared.
@@ -248,8 +248,12 @@ impl Dataplane {
     pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {
         self.counted.by_interface()
     }
-    /// The receive queues.
-    pub fn queues(&self) -> &[QueueInfo] {
-        &self.queues
+    /// The receive queues, by interface and number.
+    pub fn queues(&self) -> impl Iterator<Item = &QueueInfo> {
+        self.queues.iter()
+    }
+    /// The receive queues of an interface.
+    pub fn queues_of(&self, interface: u32) -> impl Iterator<Item = &QueueInfo> {
+        self.queues.of(interface)
     }
 }

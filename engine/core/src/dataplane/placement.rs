@@ -29,7 +29,7 @@ impl Dataplane {
     /// the old one up to some turn, and by the new one from then on; those that wait in between stay in the queue.
     pub fn place(&mut self, id: QueueId, worker: Option<usize>) -> Result<(), PlacementError> {
         let last = self.workers.len().saturating_sub(1);
-        let queue = self.queues.iter_mut().find(|queue| queue.id == id).ok_or(PlacementError::NoQueue)?;
+        let queue = self.queues.get_mut(id).ok_or(PlacementError::NoQueue)?;
         let worker = worker.unwrap_or(queue.home);
         if worker > last {
             return Err(PlacementError::NoWorker { worker, last });
@@ -50,7 +50,7 @@ impl Dataplane {
     }
     /// Changes when a queue is polled.
     pub fn set_rx_mode(&mut self, id: QueueId, mode: RxMode) -> Result<(), PlacementError> {
-        let queue = self.queues.iter_mut().find(|queue| queue.id == id).ok_or(PlacementError::NoQueue)?;
+        let queue = self.queues.get_mut(id).ok_or(PlacementError::NoQueue)?;
         if mode == RxMode::Interrupt && !queue.has_interrupts {
             return Err(PlacementError::NoInterrupts);
         }
@@ -61,7 +61,7 @@ impl Dataplane {
     }
     /// Posts work on a receive queue to the worker that polls it; if the queue is on its way there, the work waits for it.
     pub fn post_to_queue(&self, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {
-        if let Some(queue) = self.queues.iter().find(|queue| queue.id == id) {
+        if let Some(queue) = self.queues.get(id) {
             self.post_where(queue.worker, id, letter);
         }
     }

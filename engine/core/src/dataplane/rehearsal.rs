@@ -50,7 +50,7 @@ impl Dataplane {
         recollection: &mut Recollection,
     ) -> Result<Vec<Record>, RehearsalError> {
         recollection.rewind(if self.connected { self.workers.len() } else { 0 });
-        let queue = self.queues.iter().find(|queue| queue.interface == interface).ok_or(RehearsalError::NoQueue)?;
+        let queue = self.queues.of(interface).next().ok_or(RehearsalError::NoQueue)?;
         let (input, worker) = (queue.input, queue.worker);
         let mut pool = self.buffers.pool().ok_or(RehearsalError::NoBuffer)?;
         let nobody = self.workers.len();

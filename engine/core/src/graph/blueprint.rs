@@ -103,6 +103,10 @@ pub struct FeatureArcSpec {
     pub side: Side,
 }
 
+/// Place of a feature on its arc.
+#[derive(Clone, Copy, Debug)]
+pub struct FeaturePlace(Feature);
+
 /// A feature: the number of its arc, and its node.
 pub(crate) type Feature = (usize, NodeId);
 
@@ -291,12 +295,20 @@ impl Blueprint {
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
         (0..self.nodes.len() as u16).map(NodeId)
     }
-    /// Feature arcs with their features in order, and the interfaces on which each is enabled.
-    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, Vec<u32>)>)> {
+    /// Feature arcs with their features in order, and the place of each.
+    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, FeaturePlace)>)> {
         self.arcs.iter().zip(&self.features).enumerate().map(|(at, (arc, features))| {
-            let on = |node: &NodeId| self.enabled_on(at, *node).collect();
-            (arc, features.iter().zip(&self.places[at]).map(|(feature, node)| (feature, on(node))).collect())
+            let place = |node: &NodeId| FeaturePlace((at, *node));
+            (arc, features.iter().zip(&self.places[at]).map(|(feature, node)| (feature, place(node))).collect())
         })
+    }
+    /// The interface behind this one, or the first one, on which a feature is enabled.
+    pub fn enabled_behind(&self, FeaturePlace((at, node)): FeaturePlace, last: Option<u32>) -> Option<u32> {
+        self.enabled_from(at, node, last.map_or(0, |last| last.saturating_add(1))).next()
+    }
+    /// Whether a feature is enabled on an interface.
+    pub fn is_enabled_on(&self, FeaturePlace((at, node)): FeaturePlace, interface: u32) -> bool {
+        self.enabled_from(at, node, interface).next() == Some(interface)
     }
     /// Lets an arc lead to another node from now on, or (None) where it was declared to lead.
     pub fn rewire(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {

@@ -54,8 +54,12 @@ impl Blueprint {
     }
     /// The interfaces on which a feature is enabled.
     pub(super) fn enabled_on(&self, at: usize, node: NodeId) -> impl Iterator<Item = u32> {
+        self.enabled_from(at, node, 0)
+    }
+    /// Those from a number on.
+    pub(super) fn enabled_from(&self, at: usize, node: NodeId, first: u32) -> impl Iterator<Item = u32> {
         let is_open = self.is_open(node);
-        let on = self.enabled.range((at, node, 0)..=(at, node, u32::MAX)).map(|(.., interface)| *interface);
+        let on = self.enabled.range((at, node, first)..=(at, node, u32::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| is_open)
     }
     /// Whether paths do not close over a feature's node.

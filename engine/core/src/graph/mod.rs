@@ -25,7 +25,7 @@ mod seed;
 mod wiring;
 
 pub use arc::{ArcSpec, To};
-pub use blueprint::{Blueprint, FeatureArcSpec, NodeHandle, NodeSpec};
+pub use blueprint::{Blueprint, FeatureArcSpec, FeaturePlace, NodeHandle, NodeSpec};
 pub(crate) use chain::Chain;
 pub use claims::{Claim, Number};
 pub use counters::NodeCounters;

@@ -3,11 +3,12 @@
 use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire, flags};
-use quiver_control::Control;
+use quiver_control::{Control, behind, one_by_one};
+use quiver_interface::InterfaceId;
 
 use super::members::checked;
 use super::{domain, members};
-use crate::bridges::Bridges;
+use crate::bridges::{BridgeState, Bridges, Mode};
 use crate::objects::{BridgeDomain, DOMAIN_ID_MAX};
 use crate::set::set_default_limit;
 
@@ -190,8 +191,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
 }
 
 fn unused(control: &Control) -> Result<u32, Refusal> {
-    let bridges = control.room::<Bridges>();
-    let free = (1..=DOMAIN_ID_MAX).find(|id| !bridges.domains().contains_key(id));
+    let free = Some(control.room::<Bridges>().free()).filter(|id| *id <= DOMAIN_ID_MAX);
     free.ok_or_else(|| Refusal::new(Retval::LIMIT_EXCEEDED, "bd_id: all numbers of bridge domains are in use"))
 }
 
@@ -224,17 +224,25 @@ async fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Resu
     Ok(control.put(new)?)
 }
 
-fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDetails> {
-    let bridges = control.room::<Bridges>();
+/// Step by step; none in place of a domain that the client does not ask for.
+fn details(control: &Control, request: &BridgeDomainDump) -> impl Iterator<Item = Option<BridgeDomainDetails>> + use<> {
     // No domain has local0: clients that leave a field out send 0.
     let interface = Some(request.sw_if_index.0).filter(|index| *index != NONE && *index != 0);
-    let chosen = bridges.domains().iter().filter(|(id, _)| {
-        let has = |index| bridges.interfaces(**id).any(|interface| interface.0 == index);
-        (request.bd_id == NONE || request.bd_id == **id) && interface.is_none_or(has)
-    });
-    let index = |id: Option<quiver_interface::InterfaceId>| id.map_or(InterfaceIndex(NONE), InterfaceIndex::from);
-    let details = chosen.map(|(id, state)| BridgeDomainDetails {
-        bd_id: *id,
+    let (control, wanted) = (control.clone(), request.bd_id);
+    one_by_one(move |last| {
+        let bridges = control.room::<Bridges>();
+        let (id, state) = behind(bridges.domains(), last)?;
+        let is_in =
+            |index| matches!(bridges.mode(InterfaceId(index)), Some(Mode::Member { domain, .. }) if domain == *id);
+        let is_wanted = (wanted == NONE || wanted == *id) && interface.is_none_or(is_in);
+        Some((*id, is_wanted.then(|| described(&bridges, *id, state))))
+    })
+}
+
+fn described(bridges: &Bridges, id: u32, state: &BridgeState) -> BridgeDomainDetails {
+    let index = |id: Option<InterfaceId>| id.map_or(InterfaceIndex(NONE), InterfaceIndex::from);
+    BridgeDomainDetails {
+        bd_id: id,
         flood: state.settings.flood,
         uu_flood: state.settings.uu_flood,
         forward: state.settings.forward,
@@ -243,14 +251,13 @@ fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDet
         arp_ufwd: false,
         mac_age: state.settings.mac_age,
         bd_tag: state.settings.tag.clone().unwrap_or_default().into(),
-        bvi_sw_if_index: index(bridges.bvi(*id)),
-        uu_fwd_sw_if_index: index(bridges.unknown(*id)),
+        bvi_sw_if_index: index(bridges.bvi(id)),
+        uu_fwd_sw_if_index: index(bridges.unknown(id)),
         sw_if_details: bridges
-            .members(*id)
+            .members(id)
             .map(|member| BridgeDomainSwIf { context: 0, sw_if_index: member.interface.into(), shg: member.group })
             .collect(),
-    });
-    details.collect()
+    }
 }
 
 fn set_flags(control: &Control, request: BridgeFlags) -> Result<BridgeFlagsReply, Refusal> {

@@ -76,10 +76,10 @@ pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
     });
     file.dump(|control, request: BdIpMacDump| {
         let only = (request.bd_id != NONE).then_some(DomainId(request.bd_id));
-        let details = |host: BridgeHost| BdIpMacDetails {
+        let details = |host: Rc<BridgeHost>| BdIpMacDetails {
             entry: BdIpMac { bd_id: host.domain.0, ip: host.address.into(), mac: host.mac.get() },
         };
-        hosts::of(control, only.as_ref()).into_iter().map(details).collect::<Vec<_>>()
+        hosts::of(control, only).map(move |host| host.map(details))
     });
     // Shared, and in no room: what a room keeps must not keep control.
     let listeners = Rc::new(Subscribers::new(file.event()));

@@ -1,6 +1,6 @@
 //! Messages about addresses in bridge domains.
 
-use std::collections::btree_map;
+use std::collections::VecDeque;
 
 use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
@@ -12,13 +12,11 @@ use quiver_wire::{MacAddress, UnicastMac};
 
 use super::domain;
 use crate::bridges::Bridges;
-use crate::gathering::{Gathering, Stations};
 use crate::layer2::DomainIndex;
 use crate::learning::settle;
 use crate::macs::MacEntry;
 use crate::objects::{DomainId, StaticMac};
 use crate::set::{put_mac, remove_mac};
-use crate::station::Station;
 
 /// Adds or deletes a MAC table entry of a bridge domain.
 #[derive(Message, Clone, Debug)]
@@ -79,7 +77,7 @@ pub(super) struct L2fibFlushInt {
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(add_or_delete);
-    file.dump_in_steps(|control, request: L2FibTableDump| Entries::new(control, request.bd_id));
+    file.dump(|control, request: L2FibTableDump| details(control, request.bd_id));
     file.request(|control, _: L2FibClearTable| {
         for said in control.objects().all::<StaticMac>() {
             control.delete::<StaticMac>(&(said.domain.clone(), said.mac))?;
@@ -139,56 +137,37 @@ fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal>
     put_mac(control, mac, id, Some(interface), request.static_mac).map_err(no_member)
 }
 
-/// Buckets of the table that are gathered in a step of an answer; a turn has 64 steps.
-const GATHERED: usize = 16;
-
-/// The entries of a dump, by domain and address: gathered first, then described one by one.
-pub(super) struct Entries {
-    control: Control,
-    bd_id: u32,
-    gathering: Option<Gathering>,
-    stations: btree_map::IntoValues<(DomainIndex, MacAddress), Station>,
-}
-
-impl Entries {
-    pub fn new(control: &Control, bd_id: u32) -> Entries {
-        // What was seen before the client asked belongs to the answer.
-        settle(control);
-        let stations = Stations::new().into_values();
-        Entries { control: control.clone(), bd_id, gathering: Some(Gathering::new()), stations }
-    }
-
-    /// Describes a station, if it is still there.
-    fn details(&self, station: Station) -> Option<L2FibTableDetails> {
-        let bridges = self.control.room::<Bridges>();
-        let MacEntry { station, place, .. } = bridges.macs.get(station)?;
-        let id = bridges.id_of(station.domain).filter(|id| self.bd_id == NONE || self.bd_id == *id)?;
-        Some(L2FibTableDetails {
-            bd_id: id,
-            mac: station.mac,
-            sw_if_index: if place.filter { InterfaceIndex(NONE) } else { place.interface.into() },
-            static_mac: place.fixed,
-            filter_mac: place.filter,
-            bvi_mac: place.bvi,
-        })
-    }
-}
-
-impl Iterator for Entries {
-    type Item = Option<L2FibTableDetails>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let Some(gathering) = &mut self.gathering else {
-            let station = self.stations.next()?;
-            return Some(self.details(station));
+/// Step by step: first the stations are found, in which there is nothing to tell, and then each is told as it is by then.
+pub(super) fn details(control: &Control, bd_id: u32) -> impl Iterator<Item = Option<L2FibTableDetails>> + use<> {
+    // What was seen before the client asked belongs to the answer.
+    settle(control);
+    let (control, mut found, mut from, mut places) = (control.clone(), VecDeque::new(), Some(0), None);
+    std::iter::from_fn(move || {
+        let bridges = control.room::<Bridges>();
+        let Some(first) = from else {
+            let station = found.pop_front()?;
+            return Some(bridges.macs.get(station).and_then(|entry| told(&bridges, bd_id, entry)));
         };
-        if !gathering.step(&self.control.room::<Bridges>().macs, GATHERED) {
-            self.stations = self.gathering.take().unwrap_or_else(Gathering::new).into_stations().into_values();
+        // A table that grows has all of them in other places.
+        let is_same = places.replace(bridges.macs.places()) == Some(bridges.macs.places());
+        if !is_same {
+            found.clear();
         }
+        let (some, next) = bridges.macs.some(if is_same { first } else { 0 });
+        found.extend(some);
+        from = next;
         Some(None)
-    }
+    })
+}
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.gathering.as_ref().map_or(self.stations.len(), Gathering::len), None)
-    }
+fn told(bridges: &Bridges, bd_id: u32, MacEntry { station, place, .. }: MacEntry) -> Option<L2FibTableDetails> {
+    let id = bridges.id_of(station.domain).filter(|id| bd_id == NONE || bd_id == *id)?;
+    Some(L2FibTableDetails {
+        bd_id: id,
+        mac: station.mac,
+        sw_if_index: if place.filter { InterfaceIndex(NONE) } else { place.interface.into() },
+        static_mac: place.fixed,
+        filter_mac: place.filter,
+        bvi_mac: place.bvi,
+    })
 }

@@ -3,11 +3,11 @@
 use quiver_compat::api::Adding;
 use quiver_compat::types::InterfaceIndex;
 use quiver_compat::{Message, Refusal, Retval, Wire, flags};
-use quiver_control::Control;
-use quiver_interface::InterfaceName;
+use quiver_control::{Control, one_by_one};
 use quiver_interface::api::name;
+use quiver_interface::{InterfaceId, InterfaceName};
 
-use crate::bridges::{Bridges, Mode};
+use crate::bridges::Bridges;
 use crate::objects::{DOMAIN_ID_MAX, DomainId, Layer2Interface};
 use crate::set::{join, leave};
 
@@ -178,12 +178,12 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         connect(control, request.rx_sw_if_index, request.tx_sw_if_index, request.is_add)
     });
     file.dump(|control, _: L2XconnectDump| {
-        let bridges = control.room::<Bridges>();
-        let pairs = bridges.modes().filter_map(|(from, mode)| match mode {
-            Mode::Connected(to) => Some(L2XconnectDetails { rx_sw_if_index: from.into(), tx_sw_if_index: to.into() }),
-            Mode::Member { .. } => None,
-        });
-        pairs.collect::<Vec<_>>()
+        let control = control.clone();
+        one_by_one(move |last| {
+            let (from, mode) = control.room::<Bridges>().mode_behind(last)?;
+            let pair = |to: InterfaceId| L2XconnectDetails { rx_sw_if_index: from.into(), tx_sw_if_index: to.into() };
+            Some((from, mode.peer().map(pair)))
+        })
     });
     file.request(|control, request: L2InterfaceFeatFlagsGet| {
         let member = member(control, request.sw_if_index)?;

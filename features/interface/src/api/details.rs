@@ -8,6 +8,7 @@ use quiver_compat::{Message, Text};
 use quiver_control::Control;
 use quiver_wire::MacAddress;
 
+use super::{ALL, wanted};
 use crate::interfaces::{Interface, InterfaceId, Interfaces, LOCAL};
 use crate::settings::{InterfaceName, InterfaceSettings};
 
@@ -95,14 +96,13 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         let (filter, index) = (request.name_filter.to_lowercase(), request.sw_if_index.0);
         // As in VPP, 0 stands for all here, too, although it is local0.
         let only = (!request.name_filter_valid && index != NONE && index != 0).then_some(index);
-        let is_wanted = |interface: &&Interface| match only {
-            Some(index) => interface.id.0 == index,
-            None => !request.name_filter_valid || interface.name.to_lowercase().contains(&filter),
-        };
-        let ids: Vec<_> = control.room::<Interfaces>().iter().filter(is_wanted).map(|interface| interface.id).collect();
+        let is_wanted =
+            move |interface: &Interface| !request.name_filter_valid || interface.name.to_lowercase().contains(&filter);
         let control = control.clone();
-        // The client may read slowly: what is gone by then is left out.
-        ids.into_iter().filter_map(move |id| details(&control, id))
+        wanted(&control.clone(), only.map_or(ALL, InterfaceIndex)).map(move |id| {
+            let is_wanted = control.room::<Interfaces>().get(id).is_some_and(&is_wanted);
+            is_wanted.then(|| details(&control, id)).flatten()
+        })
     });
 }
 

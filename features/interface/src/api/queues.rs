@@ -6,8 +6,7 @@ use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 
-use super::{find, name, too_much};
-use crate::interfaces::{InterfaceId, Interfaces};
+use super::{ALL, dump, find, name, too_much};
 use crate::queues::{Mode, RxQueueSettings, main_worker, set_mode};
 
 /// Sets the receive mode of one queue, or of all queues of an interface.
@@ -109,12 +108,14 @@ fn thread(worker: usize) -> u32 {
     worker as u32 + 1
 }
 
-fn placements(control: &Control, of: InterfaceIndex) -> Vec<SwInterfaceRxPlacementDetails> {
-    let dataplane = control.room::<Dataplane>();
-    let queues = dataplane.queues().iter().filter(|queue| of.0 == NONE || of == InterfaceId(queue.interface).into());
-    let mut details: Vec<_> = queues
-        .map(|queue| SwInterfaceRxPlacementDetails {
-            sw_if_index: InterfaceId(queue.interface).into(),
+fn placements(
+    control: &Control,
+    of: InterfaceIndex,
+) -> impl Iterator<Item = Option<SwInterfaceRxPlacementDetails>> + use<> {
+    dump(control, of, |control, id, _| {
+        let dataplane = control.room::<Dataplane>();
+        let details = dataplane.queues_of(id.0).map(|queue| SwInterfaceRxPlacementDetails {
+            sw_if_index: id.into(),
             queue_id: queue.index as u32,
             worker_id: thread(queue.worker),
             mode: match Mode::from(queue.mode) {
@@ -122,26 +123,26 @@ fn placements(control: &Control, of: InterfaceIndex) -> Vec<SwInterfaceRxPlaceme
                 Mode::Interrupt => RxMode::Interrupt,
                 Mode::Adaptive => RxMode::Adaptive,
             },
-        })
-        .collect();
-    details.sort_by_key(|queue| (queue.sw_if_index, queue.queue_id));
-    details
+        });
+        details.collect::<Vec<_>>()
+    })
 }
 
-fn transmit_queues(control: &Control, of: InterfaceIndex) -> Result<Vec<SwInterfaceTxPlacementDetails>, Refusal> {
-    if of.0 != NONE {
+fn transmit_queues(
+    control: &Control,
+    of: InterfaceIndex,
+) -> Result<impl Iterator<Item = Option<SwInterfaceTxPlacementDetails>> + use<>, Refusal> {
+    if of != ALL {
         find(control, of)?;
     }
-    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
-    let chosen = interfaces.iter().filter(|interface| of.0 == NONE || of == interface.id.into());
-    let with_queues = chosen.filter(|interface| dataplane.has_port(interface.id.0));
-    let queues = with_queues.flat_map(|interface| {
-        (0..dataplane.workers()).map(|worker| SwInterfaceTxPlacementDetails {
-            sw_if_index: interface.id.into(),
+    Ok(dump(control, of, |control, id, _| {
+        let dataplane = control.room::<Dataplane>();
+        let workers = if dataplane.has_port(id.0) { dataplane.workers() } else { 0 };
+        (0..workers).map(move |worker| SwInterfaceTxPlacementDetails {
+            sw_if_index: id.into(),
             queue_id: worker as u32,
             shared: 0,
             threads: vec![thread(worker)],
         })
-    });
-    Ok(queues.collect())
+    }))
 }

@@ -108,8 +108,14 @@ fn limit(interface: &str, rx: Option<u16>, tx: Option<u16>, strict: bool) -> Lim
 /// The nodes that are enabled, with interfaces.
 fn enabled(control: &Control) -> Vec<(&'static str, u32)> {
     let dataplane = control.room::<Dataplane>();
-    let features = dataplane.graph().feature_arcs().flat_map(|(_, features)| features);
-    let each = features.flat_map(|(spec, on)| on.into_iter().map(|interface| (spec.node, interface)));
+    let graph = dataplane.graph();
+    let features = graph.feature_arcs().flat_map(|(_, features)| features);
+    let each = features.flat_map(|(spec, place)| {
+        let on = std::iter::successors(graph.enabled_behind(place, None), move |last| {
+            graph.enabled_behind(place, Some(*last))
+        });
+        on.map(|interface| (spec.node, interface))
+    });
     let mut each: Vec<_> = each.filter(|(node, _)| node.starts_with("limit-")).collect();
     each.sort_unstable();
     each
@@ -157,9 +163,10 @@ fn counters_deciders_and_dumps_come_from_the_declaration() {
     control.put(limit("dummy0", None, Some(1), false)).expect("one");
     let all = |index| {
         let details = |_: &Control, id: InterfaceId, limit: &Limit| (id.0, limit.tx);
-        dump(&control, quiver_compat::types::InterfaceIndex(index), |id, name| {
-            details_at(&control, (id, &name), details)
-        })
+        let all = dump(&control, quiver_compat::types::InterfaceIndex(index), move |control, id, name| {
+            details_at(control, (id, &name), details)
+        });
+        all.flatten().collect::<Vec<_>>()
     };
     assert_eq!(all(quiver_compat::types::NONE), [(1, Some(1)), (2, Some(9))]);
     assert_eq!((all(2), all(0), all(70_000)), (vec![(2, Some(9))], vec![], vec![]));

@@ -8,7 +8,7 @@ use quiver_compat::types::{AddressWithPrefix, InterfaceIndex, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
 use quiver_interface::api::{find, name};
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces, walk};
 use quiver_wire::{InterfaceAddress as Address, PrefixError, V4, V6};
 
 use super::leaving::sweep;
@@ -23,8 +23,11 @@ use crate::fib::TableId;
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.dump(|control, request: IpAddressDump| by_family!(request.is_ipv6, addresses(control, request.sw_if_index)));
     file.dump(|control, IpDump { is_ipv6 }: IpDump| {
-        let ids = by_family!(is_ipv6, speaking(control));
-        ids.into_iter().map(move |id| IpDetails { sw_if_index: id.into(), is_ipv6 })
+        let control = control.clone();
+        walk(&control.clone()).map(move |id| {
+            let speaks = by_family!(is_ipv6, speaks(&control, id));
+            speaks.then(|| IpDetails { sw_if_index: id.into(), is_ipv6 })
+        })
     });
 }
 
@@ -35,9 +38,8 @@ fn addresses<F: Family>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<I
 }
 
 /// The interfaces that speak a family.
-fn speaking<F: Family>(control: &Control) -> Vec<InterfaceId> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    interfaces.iter().map(|interface| interface.id).filter(|id| ip.speaks(*id)).collect()
+fn speaks<F: Family>(control: &Control, id: InterfaceId) -> bool {
+    control.room::<Ip<F>>().speaks(id)
 }
 
 pub(super) fn add_messages_of_interfaces(file: &mut Adding<'_>) {

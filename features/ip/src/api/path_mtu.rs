@@ -27,8 +27,8 @@ impl<F: Family> Default for Marked<F> {
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, IpPathMtuUpdate { pmtu }| by_family!(pmtu.nh.is_ip6(), update(control, &pmtu)));
     file.stream(|control, IpPathMtuGet { .. }| {
-        let all: Vec<_> = known::<V4>(control).chain(known::<V6>(control)).collect();
-        Ok((all.into_iter().map(|pmtu| IpPathMtuDetails { pmtu }), IpPathMtuGetReply { cursor: NONE }))
+        let all = known::<V4>(control).chain(known::<V6>(control));
+        Ok((all.map(|pmtu| IpPathMtuDetails { pmtu }), IpPathMtuGetReply { cursor: NONE }))
     });
     file.request(|control, IpPathMtuReplaceBegin| {
         mark::<V4>(control);
@@ -58,9 +58,8 @@ fn update<F: Family>(control: &Control, said: &IpPathMtu) -> Result<(), Refusal>
     }
 }
 
-fn known<F: Family>(control: &Control) -> impl Iterator<Item = IpPathMtu> {
-    let all = control.objects().all::<PathMtu<F>>();
-    all.into_iter().map(|path| {
+fn known<F: Family>(control: &Control) -> impl Iterator<Item = IpPathMtu> + use<F> {
+    control.walk::<PathMtu<F>>().map(|path| {
         let nh: std::net::IpAddr = path.peer.into();
         IpPathMtu { table_id: path.table.0, nh: nh.into(), path_mtu: path.mtu, ..IpPathMtu::default() }
     })

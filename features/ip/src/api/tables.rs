@@ -10,6 +10,7 @@ use super::emptying::{keys, remove};
 use super::fields::IpTable;
 use super::leaving::{delete, settled, sweep};
 use super::replacing::{Replacing, Sweep, lead};
+use crate::command::show::tables;
 use crate::config::flow_hash::{put_fields, put_router};
 use crate::config::leaving::Leaving;
 use crate::config::objects::{self, Route, TableNumber};
@@ -31,8 +32,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.dump(|control, _: IpTableDump| {
         sweep::<V4>(control);
         sweep::<V6>(control);
-        let (ip4, ip6) = (all::<V4>(control), all::<V6>(control));
-        ip4.into_iter().chain(ip6).map(|table| IpTableDetails { table }).collect::<Vec<_>>()
+        all::<V4>(control).chain(all::<V6>(control)).map(|table| IpTableDetails { table })
     });
     file.to_the_end(async |control, IpTableFlush { table }| by_family!(await table.is_ip6, flush(control, table)));
     file.request(|control, IpTableReplaceBegin { table }| by_family!(table.is_ip6, replace_begin(control, &table)));
@@ -153,10 +153,10 @@ pub(super) struct IpTableDetails {
 }
 
 /// A family's tables.
-fn all<F: Family>(control: &Control) -> Vec<IpTable> {
+fn all<F: Family>(control: &Control) -> impl Iterator<Item = IpTable> + use<F> {
     sweep::<F>(control);
-    let ids: Vec<TableId> = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect();
-    ids.into_iter().map(|id| described::<F>(control, id)).collect()
+    let control = control.clone();
+    tables::<F>(&control.clone()).map(move |id| described::<F>(&control, id))
 }
 
 /// A table, as clients know it.

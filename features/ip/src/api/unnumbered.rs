@@ -4,22 +4,19 @@ use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal};
 use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_interface::{InterfaceName, Interfaces};
 
 use crate::config::unnumbered::UnnumberedInterface;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.dump(|control, IpUnnumberedDump { sw_if_index }: IpUnnumberedDump| {
-        let interfaces = control.room::<Interfaces>();
-        let id_of = |name: &InterfaceName| interfaces.id_of(&name.0).ok();
-        let all = control.objects().all::<UnnumberedInterface>();
-        let ids = all.iter().filter_map(|object| Some((id_of(&object.interface)?, id_of(&object.lender)?)));
-        let wanted = ids.filter(|(id, _)| sw_if_index.0 == NONE || sw_if_index.0 == id.0);
-        let told = |(id, lender): (InterfaceId, InterfaceId)| IpUnnumberedDetails {
-            sw_if_index: id.into(),
-            ip_sw_if_index: lender.into(),
-        };
-        wanted.map(told).collect::<Vec<_>>()
+        let control = control.clone();
+        control.clone().walk::<UnnumberedInterface>().map(move |object| {
+            let id_of = |name: &InterfaceName| control.room::<Interfaces>().id_of(&name.0).ok();
+            let (id, lender) = (id_of(&object.interface)?, id_of(&object.lender)?);
+            let is_wanted = sw_if_index.0 == NONE || sw_if_index.0 == id.0;
+            is_wanted.then(|| IpUnnumberedDetails { sw_if_index: id.into(), ip_sw_if_index: lender.into() })
+        })
     });
 }
 

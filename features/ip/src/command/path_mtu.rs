@@ -1,7 +1,7 @@
 //! The commands about MTUs of paths to hosts.
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows};
 use quiver_wire::{V4, V6};
 
 use super::table_word::table;
@@ -13,12 +13,7 @@ pub(super) fn register(control: &Control) {
     register_family::<V4>(control);
     register_family::<V6>(control);
     let show = "show ip pmtu";
-    control.commands().add(Command::new(show, "Show the path MTUs of both families.", |control, _| {
-        let mut columns = Table::new(["Table", "Peer", "MTU"]);
-        rows::<V4>(control, &mut columns);
-        rows::<V6>(control, &mut columns);
-        Ok(columns.into())
-    }));
+    control.commands().add(Command::waiting(show, "Show the path MTUs of both families.", show_mtus));
 }
 
 fn register_family<F: Family>(control: &Control) {
@@ -38,8 +33,13 @@ fn set_mtu<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Comma
     Ok(Reply::done())
 }
 
-fn rows<F: Family>(control: &Control, columns: &mut Table) {
-    for path in control.objects().all::<PathMtu<F>>() {
-        columns.row([path.table.0.into(), path.peer.to_string().into(), path.mtu.into()]);
-    }
+async fn show_mtus(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["Table", "Peer", "MTU"]);
+    rows.each(control.walk::<PathMtu<V4>>(), |path| Some(row(&path))).await;
+    rows.each(control.walk::<PathMtu<V6>>(), |path| Some(row(&path))).await;
+    Ok(rows.end())
+}
+
+fn row<F: Family>(path: &PathMtu<F>) -> [Cell; 3] {
+    [path.table.0.into(), path.peer.to_string().into(), path.mtu.into()]
 }

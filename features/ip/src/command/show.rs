@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows, Table as Columns};
+use quiver_control::{Control, one_by_one};
 use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceId, Interfaces, chosen};
 use quiver_wire::{V4, V6};
@@ -41,7 +41,7 @@ pub(super) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let tables = format!("show {command} table [<table:{name}-table>]");
-    commands.add(Command::new(tables, format!("Show the {} tables.", F::TITLE), show_tables::<F>));
+    commands.add(Command::waiting(tables, format!("Show the {} tables.", F::TITLE), show_tables::<F>));
     let help = format!("Show the nodes or actions for local {} packets, by protocol.", F::TITLE);
     commands.add(Command::new(format!("show {command} local"), help, show_local::<F>));
 }
@@ -69,15 +69,25 @@ fn show_kinds(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     Ok(table.into())
 }
 
-fn show_tables<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let ip = control.room::<Ip<F>>();
-    let wanted = table::<F>(control, given, "table")?;
-    let mut columns = Columns::new(["Table", "Name", "Routes", "Counters"]);
-    for table in ip.fib.tables().filter(|table| wanted.is_none_or(|wanted| table.id.0 == wanted)) {
-        let name = name_of::<F>(control, table.id);
-        columns.row([table.id.0.into(), name.into(), table.len().into(), table.counted().is_some().into()]);
-    }
-    Ok(columns.into())
+async fn show_tables<F: Family>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let wanted = table::<F>(&control, &given, "table")?.map(TableId);
+    let mut rows = Rows::new(&control, &output, ["Table", "Name", "Routes", "Counters"]);
+    let row = |id: TableId| {
+        let (ip, name) = (control.room::<Ip<F>>(), name_of::<F>(&control, id));
+        let table = ip.fib.table(id)?;
+        Some([id.0.into(), name.into(), table.len().into(), table.counted().is_some().into()])
+    };
+    rows.each(tables::<F>(&control).filter(|id| wanted.is_none_or(|wanted| *id == wanted)), row).await;
+    Ok(rows.end())
+}
+
+/// The numbers of all tables, one by one.
+pub(crate) fn tables<F: Family>(control: &Control) -> impl Iterator<Item = TableId> + use<F> {
+    let control = control.clone();
+    one_by_one(move |last| {
+        let id = control.room::<Ip<F>>().fib.table_behind(last)?.id;
+        Some((id, id))
+    })
 }
 
 async fn show_addresses(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
@@ -152,6 +162,7 @@ fn some_adjacencies<F: Family>(
         if !rows.goes_on() {
             return Some(hop);
         }
+        let Some(adjacency) = adjacency else { continue };
         let interface = interfaces.name(adjacency.interface);
         let is_other = wanted.1.as_ref().is_some_and(|wanted| *wanted != interface);
         if is_other || wanted.0.is_some_and(|wanted| wanted != hop) {

@@ -102,7 +102,11 @@ impl<F: IpFamily> Groups<F> {
     }
     /// All groups and their ids.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Group<F>)> {
-        (0..).zip(&self.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+        self.from(0).filter_map(|(id, group)| Some((id, group?)))
+    }
+    /// All numbers from this one on, with their groups.
+    pub fn from(&self, first: u32) -> impl Iterator<Item = (u32, Option<&Group<F>>)> {
+        (first..).zip(self.slots.get(first as usize..).unwrap_or_default()).map(|(id, slot)| (id, slot.as_ref()))
     }
     /// Number of groups.
     pub fn len(&self) -> usize {

@@ -22,6 +22,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use quiver_control::behind;
 use quiver_engine::{Counters, Domain};
 use quiver_interface::InterfaceId;
 use quiver_table::LpmError;
@@ -158,6 +159,10 @@ impl<F: Forwarding> Fib<F> {
     /// A table.
     pub fn table(&self, id: TableId) -> Option<&Table<F>> {
         self.tables.get(&id)
+    }
+    /// The table behind this number, or the first one.
+    pub fn table_behind(&self, last: Option<&TableId>) -> Option<&Table<F>> {
+        behind(&self.tables, last).map(|(_, table)| table)
     }
     /// All tables by their numbers.
     pub fn tables(&self) -> impl Iterator<Item = &Table<F>> {

@@ -131,18 +131,23 @@ fn set<F: Punted>(control: &Control, interface: Receiver, paths: Option<Vec<Rout
 }
 
 /// The redirects of an interface, or of all; those for all interfaces come first, as in VPP.
-fn redirects<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Vec<(InterfaceIndex, Vec<Path<F>>)> {
-    let is_wanted = |id: InterfaceId| wanted.0 == NONE || wanted == id.into();
-    let (room, ip) = (control.room::<Redirects<F>>(), control.room::<Ip<F>>());
-    let all = room.iter().filter(|(id, _)| is_wanted(*id));
-    let with_paths = |(id, group): (InterfaceId, u32)| {
+fn redirects<F: Punted>(
+    control: &Control,
+    wanted: InterfaceIndex,
+) -> impl Iterator<Item = Option<(InterfaceIndex, Vec<Path<F>>)>> + use<F> {
+    let is_wanted = move |id: InterfaceId| wanted.0 == NONE || wanted == id.into();
+    let control = control.clone();
+    Redirects::<F>::walk(&control.clone()).map(move |(id, group)| {
         let index = if id == LOCAL { InterfaceIndex(NONE) } else { id.into() };
-        (index, ip.fib.groups.get(group).map_or(vec![], |group| group.paths.to_vec()))
-    };
-    all.map(with_paths).collect()
+        let ip = control.room::<Ip<F>>();
+        is_wanted(id).then(|| (index, ip.fib.groups.get(group).map_or(vec![], |group| group.paths.to_vec())))
+    })
 }
 
-fn dump<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Vec<IpPuntRedirectDetails> {
+/// Steps of a dump.
+type Steps<D> = Box<dyn Iterator<Item = Option<D>>>;
+
+fn dump<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Steps<IpPuntRedirectDetails> {
     let details = |(rx_sw_if_index, paths): (InterfaceIndex, Vec<Path<F>>)| {
         let first = paths.first().map(known);
         let tx = first.as_ref().map_or(NONE, |path| path.sw_if_index);
@@ -151,14 +156,14 @@ fn dump<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Vec<IpPuntRedir
         let punt = RedirectTo { rx_sw_if_index, tx_sw_if_index: InterfaceIndex(tx), nh: nh.into() };
         IpPuntRedirectDetails { punt }
     };
-    redirects::<F>(control, wanted).into_iter().map(details).collect()
+    Box::new(redirects::<F>(control, wanted).map(move |redirect| redirect.map(details)))
 }
 
-fn dump_v2<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Vec<IpPuntRedirectV2Details> {
+fn dump_v2<F: Punted>(control: &Control, wanted: InterfaceIndex) -> Steps<IpPuntRedirectV2Details> {
     let af = if F::VERSION == 6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
-    let details = |(rx_sw_if_index, paths): (InterfaceIndex, Vec<Path<F>>)| {
+    let details = move |(rx_sw_if_index, paths): (InterfaceIndex, Vec<Path<F>>)| {
         let paths = paths.iter().map(known).collect();
         IpPuntRedirectV2Details { punt: RedirectBy { rx_sw_if_index, af, paths } }
     };
-    redirects::<F>(control, wanted).into_iter().map(details).collect()
+    Box::new(redirects::<F>(control, wanted).map(move |redirect| redirect.map(details)))
 }

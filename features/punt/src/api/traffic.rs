@@ -32,12 +32,9 @@ pub(super) fn register(control: &Control) {
             What::Reason(reason) => deregister::<ByReason>(control, &reason),
         });
         file.dump(|control, request: PuntSocketDump| {
-            let mut all = details::<V4>(control, request.r#type);
-            all.extend(details::<V6>(control, request.r#type));
-            if request.r#type == PuntType::Exception {
-                all.extend(details_by_reason(control));
-            }
-            all
+            let all = details::<V4>(control, request.r#type).chain(details::<V6>(control, request.r#type));
+            let by_reason = (request.r#type == PuntType::Exception).then(|| details_by_reason(control));
+            all.chain(by_reason.into_iter().flatten())
         });
         file.dump(|_, request: PuntReasonDump| {
             let wanted = request.reason.name;
@@ -274,24 +271,23 @@ fn deregister_port<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(), R
     deregister::<Punt<F>>(control, &key)
 }
 
-fn details_by_reason(control: &Control) -> impl Iterator<Item = PuntSocketDetails> {
-    let of = |punt: std::rc::Rc<ByReason>| {
+fn details_by_reason(control: &Control) -> impl Iterator<Item = Option<PuntSocketDetails>> + use<> {
+    control.walk::<ByReason>().map(|punt| {
         let pathname = punt.socket.as_deref()?.into();
         let what = PuntUnion(punt.reason.number().to_be_bytes());
         Some(PuntSocketDetails { punt: PuntWhat { r#type: PuntType::Exception, punt: what }, pathname })
-    };
-    control.objects().all::<ByReason>().into_iter().filter_map(of)
+    })
 }
 
-fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDetails> {
-    let of = |punt: std::rc::Rc<Punt<F>>| {
+fn details<F: Punted>(control: &Control, wanted: PuntType) -> impl Iterator<Item = Option<PuntSocketDetails>> + use<F> {
+    let control = control.clone();
+    // In the order in which they were registered: clients of VPP count on it.
+    Punts::<F>::walk(&control.clone()).map(move |key| {
+        let punt = control.objects().get::<Punt<F>>(&key)?;
         let pathname = punt.socket.as_deref()?.into();
         let what = describe(&punt);
         (what.r#type == wanted).then_some(PuntSocketDetails { punt: what, pathname })
-    };
-    // In the order in which they were registered: clients of VPP count on it.
-    let (punts, objects) = (control.room::<Punts<F>>(), control.objects());
-    punts.order().filter_map(|key| objects.get::<Punt<F>>(&key)).filter_map(of).collect()
+    })
 }
 
 fn describe<F: Punted>(punt: &Punt<F>) -> PuntWhat {

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use quiver_compat::Caller;
-use quiver_compat::types::Address;
+use quiver_compat::types::{Address, NONE};
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 

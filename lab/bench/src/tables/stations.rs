@@ -78,7 +78,7 @@ impl Bench {
         };
         let (queue, buffers) = {
             let dataplane = daemon.control().room::<Dataplane>();
-            let queue = dataplane.queues().iter().find(|queue| queue.interface == receives).map(|queue| queue.id);
+            let queue = dataplane.queues_of(receives).next().map(|queue| queue.id);
             (queue.ok_or("pg0 has no queue")?, dataplane.buffers().clone())
         };
         let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("pg1 has no transmit queue")?;

@@ -75,7 +75,7 @@ impl Bench {
             };
             let (interface, mac) = find(name)?;
             let dataplane = daemon.control().room::<Dataplane>();
-            let queue = dataplane.queues().iter().find(|queue| queue.interface == interface);
+            let queue = dataplane.queues_of(interface).next();
             let queue = queue.ok_or_else(|| format!("{name} has no queue"))?;
             queues.push(Some((queue.id, packet(mac.0))));
         }
