@@ -18,7 +18,9 @@ const CLIENT_GOAL: f64 = 4e6;
 const BOTH_GOAL: f64 = 1.5e6;
 /// CSIT's largest load: 262,144 hosts with 63 ports each.
 const OPEN: u64 = 262_144 * 63;
-const OPEN_RATE: f64 = 600_000.0;
+const OPEN_RATE: f64 = 400_000.0;
+/// Seconds after the last one is due: what was lost meanwhile goes again.
+const OPEN_MORE: f64 = 30.0;
 const OPEN_GOAL: f64 = 1.1e9;
 
 /// Measures, prints, and writes the rows to a file. `only` is a part of the rows' names.
@@ -42,7 +44,7 @@ pub fn run(only: &str, csv: Option<&Path>) -> Result<(), String> {
     if rows.is_empty() {
         return Err(format!("no row has `{only}` in its name: write `clients`, `both` or `open`"));
     }
-    report("Rates are of closed connections, through memif; memory is of a whole process.", &rows, csv)
+    report("Rates are of closed connections, through memif; memory is what a process has more than before.", &rows, csv)
 }
 
 fn measured(through: Through, words: String, time: f64, place: &Place) -> Result<Trial, String> {
@@ -73,7 +75,15 @@ fn rates(name: &str, through: Through, profile: &str, goal: Option<f64>, place: 
         Row { what: name.into(), value: median(&mut rates), unit: "connections/s", goal },
         Row { what: format!("{name}: best trial"), value: most, unit: "connections/s", goal },
     ];
-    rows.extend(ticks(if is_apart { " of the client" } else { "" }, clients));
+    let own = ticks(if is_apart { " of the client" } else { "" }, clients);
+    // What the core would do if others did not have it half of the time.
+    rows.extend(own.as_ref().map(|own| Row {
+        what: format!("{name}: in a second of busy time"),
+        value: 1e9 / quiver_engine::thread::tick_length() / own.value,
+        unit: "connections/s",
+        goal,
+    }));
+    rows.extend(own);
     rows.extend(ticks(" of the server", servers));
     Ok(rows)
 }
@@ -81,11 +91,11 @@ fn rates(name: &str, through: Through, profile: &str, goal: Option<f64>, place: 
 /// Memory of both processes with all connections of CSIT's largest load open.
 fn memory(place: &Place) -> Result<Vec<Row>, String> {
     eprintln!("{OPEN} open sessions ...");
-    let words = format!("profile ethip4tcp-262144h stay yes connections {OPEN} rate {OPEN_RATE}");
-    let trial = measured(Through::TwoCores, words, 1.2 * OPEN as f64 / OPEN_RATE, place)?;
+    let words = format!("profile ethip4tcp-262144h stay yes connections {OPEN} rate {OPEN_RATE} timeout 2000");
+    let trial = measured(Through::TwoCores, words, OPEN as f64 / OPEN_RATE + OPEN_MORE, place)?;
     let ends = [("client", &trial.client), ("server", &trial.server)];
     let mut rows = vec![];
-    for ((name, end), resident) in ends.into_iter().zip(&trial.resident) {
+    for ((name, end), (resident, before)) in ends.into_iter().zip(trial.resident.iter().zip(&trial.resident_before)) {
         let open = end.count("established").saturating_sub(end.count("failed"));
         rows.push(Row {
             what: format!("open sessions of the {name}"),
@@ -95,9 +105,15 @@ fn memory(place: &Place) -> Result<Vec<Row>, String> {
         });
         rows.push(Row {
             what: format!("open sessions, memory of the {name}"),
-            value: *resident,
+            value: *resident - *before,
             unit: "bytes",
             goal: Some(OPEN_GOAL),
+        });
+        rows.push(Row {
+            what: format!("open sessions, whole process of the {name}"),
+            value: *resident,
+            unit: "bytes",
+            goal: None,
         });
         let records = end.count("memory") as f64;
         rows.push(Row {

@@ -2,6 +2,7 @@
 //! a connection, and its vector is the connections that are open at a time.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use quiver_engine::Level;
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::turns::{counted_turns, say, warm_turns};
 use crate::command::command;
@@ -33,14 +35,17 @@ pub fn count(level: Level) -> Result<(), String> {
     Ok(())
 }
 
-/// A daemon with generators and their ends of memif: pairs of a generator, its `memif` interface, and that one's role.
-fn daemon(level: Level, socket: &str, ends: &[(&str, &str)]) -> Result<Daemon, String> {
+/// A generator, the role of its memif interface, and the socket of that.
+type End<'end> = (&'end str, &'end str, &'end Path);
+
+/// A daemon with generators and their ends of memif.
+fn daemon(level: Level, ends: &[End<'_>]) -> Result<Daemon, String> {
     let setup = Setup { level, buffers: 16_384, ..Setup::default() };
     let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
-    for (at, (generator, role)) in ends.iter().enumerate() {
+    for (at, (generator, role, socket)) in ends.iter().enumerate() {
         let (number, memif) = (at + 1, format!("memif{}/0", at + 1));
         for line in [
-            format!("create memif socket id {number} filename {socket}"),
+            format!("create memif socket id {number} filename {}", socket.display()),
             format!("create interface memif id 0 socket-id {number} {role} ring-size 2048"),
             format!("create connection-generator interface {generator}"),
             format!("set interface l2 xconnect {generator} {memif}"),
@@ -54,9 +59,9 @@ fn daemon(level: Level, socket: &str, ends: &[(&str, &str)]) -> Result<Daemon, S
     Ok(daemon)
 }
 
-/// Abstract names vanish with their owner.
-fn socket(profile: &str, way: &str) -> String {
-    format!("abstract:quiver-bench-{}-{profile}-{way}", std::process::id())
+/// A folder for a socket.
+fn folder() -> Result<TempDir, String> {
+    TempDir::with_prefix("quiver-bench-").map_err(|error| error.to_string())
 }
 
 /// Whether all links of a daemon are up.
@@ -106,9 +111,10 @@ fn shown(daemon: &mut Daemon) -> Result<Value, String> {
 
 /// Counts the client's turns alone, as if the server were on another core.
 fn apart(level: Level, profile: &str) -> Result<(), String> {
-    let socket = socket(profile, "apart");
-    let mut client = daemon(level, &socket, &[("client", "master")])?;
-    let mut server = daemon(level, &socket, &[("server", "slave")])?;
+    let folder = folder()?;
+    let socket = folder.path().join("memif");
+    let mut client = daemon(level, &[("client", "master", &socket)])?;
+    let mut server = daemon(level, &[("server", "slave", &socket)])?;
     connect(&mut [&mut client, &mut server])?;
     start(&mut server, "server", "server", profile)?;
     start(&mut client, "client", "client", profile)?;
@@ -127,8 +133,12 @@ fn apart(level: Level, profile: &str) -> Result<(), String> {
 
 /// Counts the turns of a worker that has both ends.
 fn together(level: Level, profile: &str) -> Result<(), String> {
-    let ends = [("client", "master"), ("server", "slave")];
-    let mut both = daemon(level, &socket(profile, "together"), &ends)?;
+    let folder = folder()?;
+    // A daemon that is both master and slave knows the socket by two names.
+    let name = folder.path().file_name().unwrap_or_default();
+    let [socket, again] =
+        [folder.path().to_owned(), folder.path().join("..").join(name)].map(|path| path.join("memif"));
+    let mut both = daemon(level, &[("client", "master", &socket), ("server", "slave", &again)])?;
     connect(&mut [&mut both])?;
     start(&mut both, "server", "server", profile)?;
     start(&mut both, "client", "client", profile)?;

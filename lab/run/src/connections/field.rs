@@ -188,6 +188,7 @@ impl<'run> Field<'run> {
         check(self.stop)?;
         let (begun, start) = (Instant::now(), SystemTime::now());
         let before = self.losses()?;
+        let resident_before = self.daemons().filter_map(Generator::memory).collect();
         let stations = self.stations.clone();
         let (server, side) = self.server();
         server.begin(side, &format!("{words} {} side server", stations[1]))?;
@@ -231,6 +232,7 @@ impl<'run> Field<'run> {
             ticks,
             server_ticks,
             resident,
+            resident_before,
             limit,
         };
         Ok(Trial { limit: trial.judge(ceiling), ..trial })

@@ -36,6 +36,9 @@ pub type Bounds = (String, Option<f64>, Option<f64>);
 
 /// The most that is searched where nothing limits it.
 const RATE_MAX: f64 = 100e6;
+/// A ceiling of fewer connections per second is measured again, up to so many seconds.
+const IMPLAUSIBLE: f64 = 20_000.0;
+const LONGEST: f64 = 2.0;
 
 /// A search that goes on.
 pub(super) struct Seeking<'seek, 'run> {
@@ -53,11 +56,7 @@ impl Seeking<'_, '_> {
     pub fn search(&mut self, seek: Seek, lengths: Lengths, trials: &mut Vec<Trial>) -> Result<Vec<Bounds>, Error> {
         let most = match self.ceiling {
             Some(ceiling) => ceiling,
-            None => {
-                let words = format!("{} rate 0 ramp 0 connections 0", self.words);
-                let trial = self.field.trial(&words, &read(&words)?, lengths.ceiling(), None)?;
-                trial.rate(Counting::Closed)
-            }
+            None => self.ceiling(lengths.ceiling())?,
         };
         let most = Rate::new(most.min(RATE_MAX))?;
         let least = Rate::new((most.pps() / 1000.0).max(1.0))?;
@@ -75,6 +74,19 @@ impl Seeking<'_, '_> {
                 let lower = (average - deviation).max(0.0);
                 Ok(vec![("critical rate".to_owned(), Some(lower), Some(average + deviation))])
             }
+        }
+    }
+
+    /// Connections per second without a limit. A rate that no core is as slow as is measured again, twice as long: on a busy machine
+    /// others may have had the core all the time.
+    fn ceiling(&mut self, mut time: f64) -> Result<f64, Error> {
+        let words = format!("{} rate 0 ramp 0 connections 0", self.words);
+        loop {
+            let rate = self.field.trial(&words, &read(&words)?, time, None)?.rate(Counting::Closed);
+            if rate >= IMPLAUSIBLE || time >= LONGEST {
+                return Ok(rate);
+            }
+            time *= 2.0;
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Trial {
     pub server_ticks: Option<u64>,
     /// Resident memory in bytes at the end of opening: of the client's process, and of the server's if it is another one.
     pub resident: Vec<f64>,
+    /// The same before the trial.
+    pub resident_before: Vec<f64>,
     /// Who was the limit.
     pub limit: Limit,
 }
@@ -135,6 +137,7 @@ impl Trial {
             "busy-ticks": self.ticks,
             "server-busy-ticks": self.server_ticks,
             "resident": self.resident,
+            "resident-before": self.resident_before,
             "seconds": self.effective,
             "limit": self.limit.word(),
         })
@@ -159,6 +162,7 @@ mod tests {
             ticks: 0,
             server_ticks: None,
             resident: vec![],
+            resident_before: vec![],
             limit: Limit::Load,
         }
     }
