@@ -52,24 +52,29 @@ complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l endure -d 
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l interleave -d 'Measure the devices of what is else the same in turns, so many times each, and compare them' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l draw -d 'Only so many of the cases, drawn by lot among those that this machine can run' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l seed -d 'Seed that decides which cases are drawn, and whose turn comes first; printed when none is given' -r
-complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l short -d 'Trials of 0.1 s, few of them, and wide intervals'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l short -d 'Trials of 0.1 s, few of them, and wide intervals. Cases that differ in search, load or window alone share processes'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -s y -l yes -d 'Begin a run of hours without asking'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -l json -d 'Print the results as an object in JSON'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l load -d 'A file with words, which come before those of the command line' -r -F
-complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l device -d 'Kind of the router in their path, or none' -r -f -a "none\t'Nothing: the generator by itself'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l device -d 'Kind of the router in their path, or several to compare: none, quiver, linux, vpp' -r -f -a "none\t'Nothing: the generator by itself'
 quiver\t'Quiver as an IP router'
 linux\t'The kernel as an IP router'
 vpp\t'VPP as an IP router'"
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l suite -d 'A suite of CSIT by its name, such as ethip4tcp-ip4base-h1024-p63-s64512-cps-ndrpdr; by CSIT\'s rule, through Quiver by default' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l driver -d 'Link between device and generator' -r -f -a "memif\t'Shared memory'
 veth\t'Virtual Ethernet between namespaces'
 tap\t'TAP interfaces'"
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l time -d 'Seconds in which connections are opened' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l search -d 'Search for the greatest rate without loss, and with 0.5 % of it (MLRsearch); or with soak for the rate at which one in ten million is lost in the long run (PLRsearch)' -r -f -a "ndrpdr\t'MLRsearch for NDR and PDR'
+soak\t'PLRsearch'"
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l trial -d 'Seconds of a trial of the search, in place of CSIT\'s 21 s at each rate' -r
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l results -d 'Keep a document of each device\'s result: a folder, s3://BUCKET/PREFIX, or - for a line each on the standard output' -r
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l quiverd -d 'Measure this quiverd as the device' -r -F
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l conntrack -d 'The kernel as a router tracks connections (nftables, `ct state`)'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l list -d 'List CSIT\'s suites whose names contain all words, with the reason if one cannot be measured'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l one-core -d 'Without a device: both ends on one core, instead of a core for each'
-complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l search -d 'Search for the greatest rate without loss, and with 0.5 % of it (MLRsearch)'
-complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l csit -d 'Count a connection after SYN and SYN-ACK, as CSIT does'
+complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l csit -d 'Count as CSIT does: connections of tcp-cps after SYN and SYN-ACK; of others packets, so that rates are of transactions'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -l json -d 'Answer in JSON, with all counts and histograms'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand connections" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c quiver-lab -n "__fish_quiver_lab_using_subcommand compare" -l results -d 'Where documents are, for a side that does not say' -r
