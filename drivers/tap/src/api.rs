@@ -14,7 +14,8 @@ use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces, number_in};
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
 use crate::commands::free_name;
-use crate::config::{Tap, TapMtu, TapQueues, Taps};
+use crate::config::Taps;
+use crate::object::{Tap, TapMtu, TapQueues};
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "tapv2", (4, 0, 0), |file| {

@@ -7,7 +7,8 @@ use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, R
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_linux::LinkState;
 
-use crate::config::{Tap, Taps};
+use crate::config::Taps;
+use crate::object::Tap;
 
 const CREATE: &str = "create tap { (id <id:u32> | if-name <if-name:text>) | hw-addr <hw-addr:mac> | host-ns <host-ns:text> \
     | host-if-name <host-if-name:text> | host-mac-addr <host-mac-addr:mac> | host-mtu-size <host-mtu-size:u16> \

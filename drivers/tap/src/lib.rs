@@ -1,6 +1,6 @@
 //! TAP interfaces: Ethernet devices of Linux whose other end is the daemon.
 //!
-//! - `config`: the object `Tap`, and what becomes of it.
+//! - `object`: the object `Tap`; `config`: makes its interface.
 //! - `device`: making the Linux device, with a descriptor for each queue; `passed`: one whose descriptors were passed to quiverd.
 //! - `queue`: receiving through the descriptors; sending is `quiver_linux::WriteQueue`.
 //! - `commands`: `create tap`, `delete tap`, `show tap`; [`api`]: VPP's messages.
@@ -9,10 +9,11 @@ pub mod api;
 mod commands;
 mod config;
 mod device;
+mod object;
 mod passed;
 mod queue;
 
-pub use config::{Tap, TapMtu, TapQueues};
+pub use object::{Tap, TapMtu, TapQueues};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};

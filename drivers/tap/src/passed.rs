@@ -10,8 +10,8 @@ use quiver_control::{Control, ObjectError};
 use quiver_linux::{LinuxError, Passed};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat, major, minor};
 
-use crate::config::Tap;
 use crate::device::{self, About};
+use crate::object::Tap;
 
 /// The device file of TUN and TAP (Documentation/admin-guide/devices.txt).
 const TUN: (u32, u32) = (10, 200);

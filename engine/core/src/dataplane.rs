@@ -22,7 +22,7 @@ mod rx_rows;
 
 pub use counted::{InterfaceCounters, OtherName};
 pub use error::DataplaneError;
-pub use interfaces::{KNOWN_AS, Parts, QueueInfo};
+pub use interfaces::{KNOWN_AS, Parts};
 pub use packets::Injected;
 pub use placement::PlacementError;
 pub use rehearsal::RehearsalError;
@@ -41,6 +41,7 @@ use changes::Changes;
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
+pub use queue_table::QueueInfo;
 use queue_table::QueueTable;
 use quiver_stats::Threads;
 use quiver_table::Domain;

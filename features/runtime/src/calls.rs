@@ -74,7 +74,7 @@ async fn show_runtime(control: Control, matches: Matches, output: Output) -> Res
     Ok(listing.end())
 }
 
-/// What a worker did since it was cleared; of each node, or of those that it called.
+/// Work of a worker since it was cleared: of each node, or of those that it called.
 fn of_worker_since(control: &Control, worker: usize, all: bool) -> (String, Value) {
     let (dataplane, runtime) = (control.room::<Dataplane>(), control.room::<Runtime>());
     let seconds = control.now().since(runtime.cleared_at).as_secs_f64();

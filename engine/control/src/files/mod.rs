@@ -4,18 +4,18 @@
 //! it here: nothing waits for a peer, only regular files are accepted, and reading is bounded.
 //!
 //! - `regular`: opens and reads regular files. `error`: why not.
-//! - `helper`: [`Helper`], which reads long ones aside from control.
+//! - `aside`: [`Helper`], which reads long ones aside from control.
 //! - `reach`: [`Reach`], which of them a client may name. `owned`: which may hold code. `replace`: writes one whole.
 
+mod aside;
 mod error;
-mod helper;
 mod owned;
 mod reach;
 mod regular;
 mod replace;
 
+pub use aside::{Helper, PATIENCE};
 pub use error::FileError;
-pub use helper::{Helper, PATIENCE};
 pub use owned::{is_owned, owned};
 pub use reach::{Place, Reach, confine};
 pub use regular::{SCRIPT_MAX, open, open_namespace, read, read_open, read_text};

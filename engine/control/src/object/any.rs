@@ -2,15 +2,18 @@
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::budget;
-use super::content::Read;
 use super::field::{FieldInfo, Place};
 use super::{HashSet, Object, ObjectError, ObjectRef};
 use crate::control::Control;
 use crate::time::LocalFuture;
+
+/// Content of an object, as its room has read it.
+pub(crate) type Read = Arc<dyn Any + Send + Sync>;
 
 /// An object whose type is known only to its kind.
 pub(crate) trait AnyObject: Any {

@@ -3,21 +3,18 @@
 //! It is read before a change is made, aside from control, and kept as long as its object runs. So `apply` finds it at hand, also
 //! when the object is made anew, undone or rehearsed.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::any::{AnyKind, AnyObject};
+use super::any::{AnyKind, AnyObject, Read};
 use super::{HashMap, HashSet, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
 use crate::files::{FileError, PATIENCE};
 use crate::pace::Pace;
 use crate::time::LocalFuture;
 
-/// What was read.
-pub(crate) type Read = Arc<dyn Any + Send + Sync>;
 /// Function of a room that reads the content of an object.
 pub(super) type ReadContent<O> = Box<dyn Fn(&Control, &O) -> LocalFuture<Result<Read, ObjectError>>>;
 
@@ -34,7 +31,7 @@ pub(super) struct Content<O> {
 #[derive(Clone, Default)]
 pub(crate) struct Contents(Rc<RefCell<ByObject>>);
 
-/// What was read of objects, with its name.
+/// Contents by object, with their names.
 type ByObject = HashMap<ObjectRef, Vec<(String, Read)>>;
 
 impl Contents {

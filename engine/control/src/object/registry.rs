@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::any::{AnyKind, AnyObject};
+use super::any::{AnyKind, AnyObject, Read};
 use super::around::{Around, Moment};
 use super::budget::{self, Budget, BudgetUse};
-use super::content::{Content, Contents, Read, ReadContent};
+use super::content::{Content, Contents, ReadContent};
 use super::field::{FieldInfo, HIDDEN, Problems};
 use super::names::Names;
 use super::pending::Pending;
@@ -344,7 +344,7 @@ impl Objects {
         self.reach.set(Reach::Inside);
     }
 
-    /// What was read for objects.
+    /// Contents of objects.
     pub(super) fn contents(&self) -> Contents {
         self.contents.borrow().clone()
     }

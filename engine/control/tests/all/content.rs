@@ -28,7 +28,7 @@ pub struct Tune {
     pub hall: u32,
 }
 
-/// What was read and applied so far, on all control sides.
+/// Contents read and objects applied so far, on all control sides.
 #[derive(Clone, Default)]
 struct Log(Rc<RefCell<Vec<String>>>);
 

@@ -1,6 +1,6 @@
 //! Interfaces: their queues, given to workers and taken from them, and their counters.
 
-use super::{Dataplane, DataplaneError, InterfaceCounters, OtherName};
+use super::{Dataplane, DataplaneError, InterfaceCounters, OtherName, QueueInfo};
 use crate::counters::{Counter, Counters, Traffic};
 use crate::graph::NodeId;
 use crate::handoff::Generations;
@@ -17,29 +17,6 @@ use std::sync::Arc;
 
 /// Where counts are that clients know by other names of arcs, and that say of the same packets something else than these.
 pub const KNOWN_AS: &str = "/quiver/known-as/";
-
-/// A receive queue as control sees it.
-#[derive(Clone, Debug)]
-pub struct QueueInfo {
-    /// Its number.
-    pub id: QueueId,
-    /// Its interface.
-    pub interface: u32,
-    /// Its number among the interface's queues.
-    pub index: usize,
-    /// The node that stands for it.
-    pub input: NodeId,
-    /// The worker that polls it.
-    pub worker: usize,
-    /// The worker that it was given when it was attached.
-    pub home: usize,
-    /// When it is polled.
-    pub mode: RxMode,
-    /// Whether its driver says when packets wait.
-    pub has_interrupts: bool,
-    /// Whether its interface is up.
-    pub(super) up: bool,
-}
 
 /// Parts of interfaces, which send by the queues of the whole; every copy of it knows them at any time.
 #[derive(Clone, Default)]

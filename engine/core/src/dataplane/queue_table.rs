@@ -2,8 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use super::interfaces::QueueInfo;
+use crate::graph::NodeId;
 use crate::place::QueueId;
+use crate::rx::RxMode;
+
+/// A receive queue as control sees it.
+#[derive(Clone, Debug)]
+pub struct QueueInfo {
+    /// Its number.
+    pub id: QueueId,
+    /// Its interface.
+    pub interface: u32,
+    /// Its number among the interface's queues.
+    pub index: usize,
+    /// The node that stands for it.
+    pub input: NodeId,
+    /// The worker that polls it.
+    pub worker: usize,
+    /// The worker that it was given when it was attached.
+    pub home: usize,
+    /// When it is polled.
+    pub mode: RxMode,
+    /// Whether its driver says when packets wait.
+    pub has_interrupts: bool,
+    /// Whether its interface is up.
+    pub(super) up: bool,
+}
 
 /// All receive queues.
 #[derive(Default)]
