@@ -212,7 +212,7 @@ fn suites_of_csit_have_their_names_and_say_what_they_lack() {
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
     let nat = text(&list(&["nat44ed", "cps", "ndrpdr"]));
     assert!(nat.lines().count() >= 10 && nat.lines().all(|line| line.contains("[no device here translates")), "{nat}");
-    let plain = text(&list(&["tcp-ip4base-h1024", "mrr"]));
+    let plain = text(&list(&["ethip4tcp-ip4base-h1024", "mrr"]));
     assert_eq!(
         plain.lines().collect::<Vec<_>>(),
         ["ethip4tcp-ip4base-h1024-p63-s64512-cps-mrr", "ethip4tcp-ip4base-h1024-p63-s64512-tput-mrr"]

@@ -215,7 +215,9 @@ fn mac(mac: MacAddress, sw_if_index: u32, is_add: bool, static_mac: bool) -> L2f
 
 fn table(caller: &mut Caller, bd_id: u32) -> Vec<(MacAddress, u32, bool, bool)> {
     let row = |row: &L2FibTableDetails| (row.mac, row.sw_if_index.0, row.static_mac, row.filter_mac);
-    caller.dump(&L2FibTableDump { bd_id }).iter().map(row).collect()
+    let mut rows: Vec<_> = caller.dump(&L2FibTableDump { bd_id }).iter().map(row).collect();
+    rows.sort_unstable();
+    rows
 }
 
 #[test]
