@@ -31,7 +31,7 @@ fn in_microseconds(hdrh: &str) -> Option<String> {
     let most = rounded(nanoseconds.max() as f64).max(2);
     let mut microseconds = Histogram::<u64>::new_with_bounds(1, most, DIGITS).ok()?;
     for step in nanoseconds.iter_recorded() {
-        let time = rounded(step.value_iterated_to() as f64).min(most);
+        let time = rounded(nanoseconds.lowest_equivalent(step.value_iterated_to()) as f64).min(most);
         microseconds.record_n(time, step.count_at_value()).ok()?;
     }
     let mut bytes = vec![];
