@@ -223,7 +223,7 @@ fn suites_of_csit_have_their_names_and_say_what_they_lack() {
         (&["--suite", "ethip4tcp"], "ethip4tcp: no suite has this name"),
         (&["--conntrack", "--device", "quiver"], "--conntrack: the kernel alone tracks connections"),
         (&["--trial", "0.1"], "--trial: only searches have trials"),
-        (&["--csit", "response", "until-close"], "--csit counts packets"),
+        (&["--csit", "profile", "tcp-tput", "response", "100000"], "--csit counts packets"),
     ] {
         let output = connections(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
