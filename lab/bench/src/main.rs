@@ -40,7 +40,7 @@ enum Bench {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
-        /// Only the paths whose names contain this
+        /// Only the paths whose names contain this; or `connections`
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
         /// Only vectors of this size
@@ -161,7 +161,7 @@ enum Bench {
         /// The instruction set
         #[arg(long, value_name = "baseline|avx2")]
         isa: Level,
-        /// Only the paths whose names contain this
+        /// Only the paths whose names contain this; or `connections`
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
     },

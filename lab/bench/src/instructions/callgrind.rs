@@ -35,8 +35,14 @@ impl Count {
     }
 }
 
-/// Runs this program under callgrind at a level.
+/// Runs this program under callgrind at a level: once for the paths, and once for connections. Valgrind finds no place for the
+/// memory of all their daemons in one process.
 pub fn counts(level: &str) -> Result<Vec<Count>, String> {
+    let parts = [super::PATHS, super::CONNECTIONS].into_iter().map(|only| counts_of(level, only));
+    Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn counts_of(level: &str, only: &str) -> Result<Vec<Count>, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = tempfile::TempDir::with_prefix("quiver-callgrind-").map_err(|error| error.to_string())?;
     let file = folder.path().join("counts");
@@ -44,7 +50,7 @@ pub fn counts(level: &str) -> Result<Vec<Count>, String> {
     command.args(["--tool=callgrind", "--quiet", "--combine-dumps=yes"]);
     command.arg(format!("--toggle-collect={COUNTED}")).arg(format!("--dump-after={COUNTED}"));
     command.arg(format!("--callgrind-out-file={}", file.display()));
-    command.arg(this).args(["counted", "--isa", level]);
+    command.arg(this).args(["counted", "--isa", level, "--only", only]);
     let output = command.output().map_err(|error| {
         format!(
             "valgrind cannot be started ({error}); `apt-get install valgrind`, or `harness/provide test`, installs it"

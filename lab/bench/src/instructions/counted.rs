@@ -17,8 +17,11 @@ const LARGE: [&str; 2] = ["million", "thousand"];
 /// Fillings of 256 packets that are counted through memif.
 const FILLINGS: usize = 4;
 
-/// All that is counted, at one level; `only` is a part of its name.
+/// Counts paths at one level, those whose names contain `only`; or connections, if it is [`CONNECTIONS`](super::CONNECTIONS).
 pub fn run(level: Level, only: &str) -> Result<(), String> {
+    if only == super::CONNECTIONS {
+        return connections::count(level);
+    }
     let is_large = |name: &str| LARGE.iter().any(|word| name.contains(word));
     let is_counted = |path: &&path::Path| path.name.contains(only) && !is_large(path.name) && path.in_flight == FILL;
     for path in path::all().iter().filter(is_counted) {
@@ -36,9 +39,6 @@ pub fn run(level: Level, only: &str) -> Result<(), String> {
     }
     if "memif".contains(only) {
         VECTORS.into_iter().try_for_each(|packets| through_memif(level, packets))?;
-    }
-    if "connections".contains(only) {
-        connections::count(level)?;
     }
     Ok(())
 }

@@ -13,6 +13,11 @@ use quiver_kept::{Counts, KeptCounts, Outcome};
 
 pub use counted::run as run_counted;
 
+/// Counts all paths.
+const PATHS: &str = "";
+/// Counts connections in place of paths.
+const CONNECTIONS: &str = "connections";
+
 /// The levels that callgrind can run.
 const LEVELS: [&str; 2] = ["baseline", "avx2"];
 
