@@ -94,7 +94,7 @@ impl Count {
     }
 }
 
-/// How long connections took, from their first packet on.
+/// Durations of connections, measured from the first packet.
 #[derive(Debug)]
 pub struct Times {
     /// To the end of the handshake.

@@ -55,7 +55,7 @@ pub struct Load {
     pub at_once: Option<u32>,
     /// Milliseconds after which a packet goes again; twice as long each time.
     pub timeout: u32,
-    /// How often it goes again, before the connection counts as failed.
+    /// Number of retransmissions before the connection counts as failed.
     pub retries: u32,
     /// The server answers clients of any address and port: a device translates them.
     pub any_client: bool,

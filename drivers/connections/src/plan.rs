@@ -12,7 +12,7 @@ pub struct Plan {
     pub clients: IpAddr,
     /// Address of the first server.
     pub servers: IpAddr,
-    /// How many there are of each.
+    /// Number of clients, and of servers.
     pub hosts: u32,
     /// Ports of a client, that is connections at a time.
     pub ports: u32,
@@ -25,9 +25,9 @@ pub struct Plan {
 /// Addresses and ports of a packet. IPv4 addresses are numbers below 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tuple {
-    /// Who sends it.
+    /// Source address.
     pub source: u128,
-    /// Who is to receive it.
+    /// Destination address.
     pub destination: u128,
     /// The sender's port.
     pub source_port: u16,
@@ -82,7 +82,7 @@ impl Places {
             reciprocal: (1 << 32) / u64::from(plan.ports.max(1)),
         }
     }
-    /// How many connections there are.
+    /// Number of connections.
     pub fn count(&self) -> u32 {
         self.hosts * self.ports
     }
@@ -121,7 +121,7 @@ impl Places {
             && tuple.destination_port == self.server_port;
         is_ours.then(|| host as u32 * self.ports + port)
     }
-    /// The number of the server that a client's packet is for, whoever the client is.
+    /// Number of the server to which a client's packet is addressed. The client may have any address.
     #[inline(always)]
     pub fn server(&self, tuple: &Tuple) -> Option<u32> {
         let host = tuple.destination.wrapping_sub(self.servers);
