@@ -148,6 +148,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_neighbor::set_neighbor_defaults(&control, settings.neighbor_defaults());
     quiver_punt::set_unspoken(&control, settings.unspoken);
+    quiver_session::set_session_defaults(&control, settings.session_defaults());
     let folders = Folders::of(&settings)?;
     quiver_memif::sockets_in(&control, &folders.runtime);
     quiver_mld::set_reporting(&control, true);

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
@@ -12,11 +13,12 @@ use quiver_control::object::Scalar;
 use quiver_ip::{LinkLayerBroadcast, NoRoute, TableDefaults};
 use quiver_neighbor::{NeighborDefaults, Strangers, Unresolved};
 use quiver_punt::Unspoken;
+use quiver_session::{SESSIONS_MAX, SessionDefaults};
 
 use crate::api::ApiSocket;
 use crate::configuration::ConfigFile;
 use crate::dataplane::DataplaneArguments;
-use crate::statistics::StatisticsArguments;
+use crate::statistics::{StatisticsArguments, seconds};
 
 /// Text of `--version`. The lab reads from it whether figures of this build mean anything
 /// (`quiver_daemon::is_debug_build`).
@@ -122,6 +124,12 @@ pub struct Settings {
     /// Datagram socket by which programs send packets, each with an 8-byte header: interface index and action.
     #[arg(long, value_name = "PATH")]
     pub punt_socket: Option<PathBuf>,
+    /// Largest number of sessions, 1 to 16777216. Memory is allocated when the first interface has sessions, and as they begin.
+    #[arg(long, value_name = "COUNT", default_value_t = SessionDefaults::default().sessions, value_parser = sessions)]
+    pub sessions: usize,
+    /// Interval in seconds between checks of the timeouts of sessions: they end at most this much later.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub session_interval: Duration,
     /// Memory budget of configured objects in bytes, such as 4G. Default: three quarters of the memory that is available at
     /// start. `show object memory` shows its use.
     #[arg(long, value_name = "BYTES", value_parser = object_memory)]
@@ -143,6 +151,11 @@ pub struct Settings {
 fn object_memory(text: &str) -> Result<u64, String> {
     let bytes = startup::size(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| format!("{text} is no number of bytes from 1M on: write 4G, for instance"))
+}
+
+fn sessions(text: &str) -> Result<usize, String> {
+    let sessions = text.parse().ok().filter(|sessions| (1..=SESSIONS_MAX).contains(sessions));
+    sessions.ok_or_else(|| format!("{text} is no number of sessions: write one from 1 to {SESSIONS_MAX}"))
 }
 
 fn no_route(word: &str) -> Result<NoRoute, String> {
@@ -169,6 +182,10 @@ impl Settings {
     /// Defaults of neighbor settings.
     pub fn neighbor_defaults(&self) -> NeighborDefaults {
         NeighborDefaults { unresolved: self.unresolved, strangers: self.strangers }
+    }
+    /// Settings of all sessions.
+    pub fn session_defaults(&self) -> SessionDefaults {
+        SessionDefaults { sessions: self.sessions, interval: self.session_interval }
     }
     /// Defaults of IP tables.
     pub fn table_defaults(&self) -> TableDefaults {

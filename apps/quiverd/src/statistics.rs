@@ -71,7 +71,8 @@ fn size(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| format!("{text} is no number of bytes from 64K to 64G: write 256M, for instance"))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// Seconds of an interval.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no number of seconds from 0.01 to 3600");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     if (0.01..=3600.0).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }

@@ -529,7 +529,33 @@ pub const SETTINGS: &[Setting] = &[
     missing("nat44", "", "there is no NAT yet"),
     missing("cnat", "", "there is no NAT yet"),
     missing("dslite", "", "there is no NAT yet"),
-    missing("sfdp", "", "there are no sessions yet"),
+    used(
+        "sfdp",
+        "sessions-log2 <n>",
+        "2 to the power of this sessions can exist",
+        ["sessions-log2 20", "--sessions 1048576"],
+        |s, given, _| {
+            let power = given.number::<u32>()?;
+            let sessions = 1u64.checked_shl(power).filter(|sessions| *sessions <= 1 << 24);
+            s.sessions.count = Some(sessions.ok_or_else(|| given.wrong(None, "a number from 0 to 24"))?);
+            Ok(())
+        },
+    ),
+    used(
+        "sfdp",
+        "timer-interval <seconds>",
+        "sessions end at most this much after their timeout",
+        ["timer-interval 0.05", "--session-interval 0.05"],
+        |s, given, _| {
+            given.number::<f64>()?;
+            s.sessions.interval = Some(given.text()?);
+            Ok(())
+        },
+    ),
+    pointless("sfdp", "sessions-per-thread-cache-log2 <n>", "each worker has records of its own"),
+    pointless("sfdp", "tenants-log2 <n>", "there can be 65,536 tenants"),
+    pointless("sfdp", "eviction-sessions-margin <n>", "sessions are not evicted; new ones are refused at the limit"),
+    pointless("sfdp", "no-main", "the main thread processes no packets"),
     missing("acl-plugin", "", "ACLs have no sessions yet; interfaces and `abf policy` use stateless ones"),
     missing("mpls", "", "there is no MPLS"),
     missing("linux-cp", "", "interfaces are not mirrored into Linux"),

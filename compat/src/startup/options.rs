@@ -65,6 +65,8 @@ impl Startup {
         options.flag("--realtime", self.cpu.realtime);
         options.value("--buffers", self.buffers.count);
         options.value("--buffers-limit", self.buffers.count);
+        options.value("--sessions", self.sessions.count);
+        options.value("--session-interval", self.sessions.interval.as_deref());
         options.value("--isa", self.isa);
         options.value("--exec", unix.exec.as_deref().map(text));
         options.flag("--exec-all", unix.exec.is_some());

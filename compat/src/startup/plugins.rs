@@ -18,6 +18,7 @@ pub const AT_HOME: &[(&str, &str)] = &[
     ("mss_clamp_plugin.so", "`set interface tcp-mss-clamp`"),
     ("ping_plugin.so", "`ping`"),
     ("policer_plugin.so", "`policer add`, for punted packets"),
+    ("sfdp_services_plugin.so", "`sfdp tenant`"),
     ("tap_plugin.so", "`create tap`"),
     ("tracedump_plugin.so", "`show trace`"),
     ("urpf_plugin.so", "`set urpf`"),

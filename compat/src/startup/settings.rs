@@ -27,6 +27,8 @@ pub struct Startup {
     pub stats_without_nodes: bool,
     /// Seconds between two times that statistics are computed.
     pub stats_interval: Option<String>,
+    /// Its sessions.
+    pub sessions: SessionLimits,
     /// Log level, by quiverd's name.
     pub log_level: Option<&'static str>,
     /// Instruction set, by quiverd's name.
@@ -89,4 +91,13 @@ pub struct Cpu {
 pub struct Buffers {
     /// Number of buffers.
     pub count: Option<u32>,
+}
+
+/// Section `sfdp`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Largest number of sessions.
+    pub count: Option<u64>,
+    /// Seconds between two times that timeouts are checked.
+    pub interval: Option<String>,
 }

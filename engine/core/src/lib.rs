@@ -6,7 +6,7 @@
 //! - [`graph`]: nodes, arcs, feature arcs, dispatch; `words`: the first bytes of packets in columns, which stages share.
 //! - [`rx`], [`tx`], `output`, [`ring`], [`lines`]: queues of drivers, and copies from and to memory of others; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`, and its receive queues (`place`, `intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control; `letters`, `sleeper`: what a mailbox consists of.
-//! - `handoff`: packets that go on with another worker.
+//! - `handoff`: packets that go on with another worker; `lead`: a worker's clock that goes ahead when control's does.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
 
@@ -22,6 +22,7 @@ pub mod graph;
 mod handoff;
 mod intake;
 pub mod isa;
+mod lead;
 mod letters;
 pub mod lines;
 pub mod mailbox;
@@ -54,6 +55,7 @@ pub use graph::{
 };
 pub use handoff::Generations;
 pub use isa::{Each, Isa, LANES, Lanes, Level, LevelError, Mask, Mask8, Picked, Slots, unlikely};
+pub use lead::Lead;
 pub use place::QueueId;
 pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};

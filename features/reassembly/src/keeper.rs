@@ -2,10 +2,9 @@
 //! how many it has.
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Frame, Node, Snapshot};
+use quiver_engine::{Context, Frame, Lead, Node, Snapshot};
 use quiver_ip::Ingress;
 
-use crate::ahead::Ahead;
 use crate::config::Settings;
 use crate::counted::Gauge;
 use crate::family::{Part, Reassembled};
@@ -98,7 +97,7 @@ pub struct Keeper<P: Parts> {
     workers: usize,
     waits: Outbox<()>,
     count: Gauge,
-    ahead: Ahead,
+    lead: Lead,
     parts: P,
 }
 
@@ -111,19 +110,19 @@ impl<P: Parts> Keeper<P> {
         count: Gauge,
         parts: P,
     ) -> Keeper<P> {
-        Keeper { ingress, settings, workers, waits, count, ahead: Ahead::default(), parts }
+        Keeper { ingress, settings, workers, waits, count, lead: Lead::default(), parts }
     }
     /// A worker's state, and the time there when its engine's clock says `now`.
     pub(crate) fn look(&self, now: u64, settings: &Settings) -> (&P, Time) {
         (&self.parts, self.time(now, settings))
     }
     fn time(&self, now: u64, settings: &Settings) -> Time {
-        Time { now: self.ahead.now(now), patience: settings.patience.as_nanos() as u64 }
+        Time { now: self.lead.now(now), patience: settings.patience.as_nanos() as u64 }
     }
     /// Ends the wait of expired packets in this turn; control's clock says `now`. Returns false if no packet waits any
     /// more.
     pub(crate) fn end(&mut self, now: u64) -> bool {
-        self.ahead.say(now);
+        self.lead.say(now);
         self.parts.len() > 0
     }
 }
@@ -131,7 +130,7 @@ impl<P: Parts> Keeper<P> {
 impl<P: Parts> Node for Keeper<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let settings = self.settings.read(cx.guard);
-        let is_asked = self.ahead.hears(cx.now);
+        let is_asked = self.lead.hears(cx.now);
         let time = self.time(cx.now, settings);
         let (ingress, workers, waits) = (self.ingress.read(cx.guard), self.workers, &self.waits);
         let desk = Desk { ingress, workers, waits, settings, time };

@@ -3,12 +3,11 @@
 //!
 //! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6. `keeper`: the node around what is kept; `owner`: which worker has the parts.
 //! - [`node`]: the nodes that put packets together, at each [`place`]; [`shallow`]: those that know ports.
-//! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come, by a clock (`ahead`)
+//! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come, by a clock
 //!   and as long as any wait (`counted`).
 //! - `enabled`: what interfaces enable of them; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod api;
 pub mod assembly;
 mod command;

@@ -1,8 +1,8 @@
 //! A worker's clock that goes ahead when control's does.
 
-/// A worker's clock that goes ahead when control's does (`set clock adjust`).
+/// The lead of control's clock over a worker's since a node first heard of it: control's can be set ahead (`set clock adjust`).
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub struct Lead {
     /// Time by control's clock, until it was read.
     said: Option<u64>,
     /// Lead of control's clock over the worker's when it was first heard.
@@ -10,7 +10,8 @@ pub(crate) struct Ahead {
     by: u64,
 }
 
-impl Ahead {
+impl Lead {
+    /// Notes the time by control's clock, in nanoseconds.
     pub fn say(&mut self, now: u64) {
         self.said = Some(now);
     }
@@ -25,9 +26,13 @@ impl Ahead {
         self.by = self.by.max(if further > u64::MAX / 2 { 0 } else { further });
         true
     }
-    /// The time.
+    /// The worker's time in nanoseconds, ahead as control's is, when its own clock says `now`.
     pub fn now(&self, now: u64) -> u64 {
         now.saturating_add(self.by)
+    }
+    /// The lead in nanoseconds.
+    pub fn nanoseconds(&self) -> u64 {
+        self.by
     }
 }
 
@@ -37,12 +42,12 @@ mod tests {
 
     #[test]
     fn a_clock_goes_ahead_with_the_other_and_never_back() {
-        let mut ahead = Ahead::default();
-        assert!(!ahead.hears(5));
+        let mut lead = Lead::default();
+        assert!(!lead.hears(5));
         for (said, now, then) in [(100, 1000, 1000), (140, 1050, 1050), (900, 1100, 1800), (1000, 1300, 2000)] {
-            ahead.say(said);
-            assert!(ahead.hears(now) && !ahead.hears(now));
-            assert_eq!(ahead.now(now), then, "{said} {now}");
+            lead.say(said);
+            assert!(lead.hears(now) && !lead.hears(now));
+            assert_eq!(lead.now(now), then, "{said} {now}");
         }
     }
 }

@@ -1,0 +1,323 @@
+//! `sfdp tenant`, `set sfdp ...`, `show sfdp ...`, `show session`, `clear session`, `kill sfdp session`.
+
+use std::net::IpAddr;
+
+use quiver_control::Control;
+use serde_json::json;
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
+use quiver_interface::InterfaceName;
+use quiver_ip::api::by_family;
+use quiver_wire::IpProtocol;
+
+use crate::expiry::{Which, end_session, end_sessions};
+use crate::interface::{SessionInterface, Tracked};
+use crate::listing::{self, Listed};
+use crate::node::lifecycle::Blocks;
+use crate::record::{BLOCKED, Direction};
+use crate::room::Room;
+use crate::service::{Chain, Services, in_order};
+use crate::tcp::FirstWithoutSyn;
+use crate::tenant::{Tenant, TenantId, Tenants};
+use crate::timeouts::Timeouts;
+
+pub(crate) fn register(control: &Control) {
+    let commands = control.commands();
+    commands.add_kind(ArgumentKind::of::<TenantId>());
+    let add = "sfdp tenant add <id:u32> [context <context:u32>]";
+    commands.add(Command::new(add, "Add a tenant, by default with its number as context.", add_tenant));
+    commands.add(Command::new("sfdp tenant del <session-tenants>", "Delete a tenant and its sessions.", delete_tenant));
+    let set = "set sfdp services tenant <session-tenants> <service:text>... (forward | reverse)";
+    let set = Command::new(set, "Set the services that process a tenant's packets of one direction.", set_services);
+    let set = set.argument("service", "as `show sfdp services` lists them");
+    let set = set.argument("forward", "packets from initiators");
+    commands.add(set.argument("reverse", "packets from responders"));
+    let set = "set sfdp timeout tenant <session-tenants> <name:text> <seconds:u32>";
+    let set = Command::new(set, "Set a timeout of a tenant.", set_timeout);
+    commands.add(set.argument("name", "such as tcp-established").argument("seconds", "0: when it is looked at next"));
+    let set = "set sfdp interface-input <interface> tenant <session-tenants> {ip6 | disable}";
+    let help = "Have packets of a family that an interface receives belong to sessions of a tenant; or no longer.";
+    let set = Command::new(set, help, set_input).argument("ip6", "IPv6 packets instead of IPv4 packets");
+    commands.add(set.argument("disable", "forward them without sessions"));
+    let set = "set sfdp tcp-check fsol-non-syn (remove | security)";
+    let set = Command::new(set, "Set what becomes of TCP sessions whose first packet is no SYN.", set_first);
+    let set = set.argument("remove", "forward the packet, and end the session (default)");
+    commands.add(set.argument("security", "drop packets until the timeout `security` has passed"));
+    let line = "(kill sfdp session | clear session) (all | [index] <number:u32>)";
+    let kill = Command::waiting(line, "End all sessions, or the one with an index.", kill);
+    commands.add(kill.argument("number", "index of the session, as `show session` lists it"));
+    let filters = "{tenant <session-tenants> | address <address:ip> | port <port:u16> | max <max:u32>}";
+    let show = format!("show (session | sfdp session-table [unsafe-show-all]) {filters}");
+    let show = Command::waiting(show, "Show sessions, of all tenants or as selected.", show_sessions);
+    let show = show.argument("address", "sessions with this address at either end");
+    let show = show.argument("port", "sessions with this port at either end").argument("max", "at most so many");
+    commands.add(show.argument("unsafe-show-all", "the same; all sessions are shown anyway"));
+    let show = "show (sfdp session-detail | session detail) <id:text>";
+    let show = Command::new(show, "Show one session, with its services and counters.", show_detail);
+    commands.add(show.argument("id", "id of the session, such as 0x100000000"));
+    let show = Command::waiting("show sfdp tenant [<session-tenants> [detail]]", "Show tenants.", show_tenants);
+    commands.add(show.argument("detail", "timeouts, too"));
+    commands.add(Command::new("show sfdp services", "Show the services of chains.", show_services));
+    commands.add(Command::new("show sfdp timeouts", "Show timeouts and their defaults.", show_timeouts));
+    commands.add(Command::new("show sfdp status", "Show how many sessions there are and may be.", show_status));
+    let show = "show sfdp tcp session-table [tenant <session-tenants>]";
+    commands.add(Command::waiting(show, "Show TCP sessions and what was seen of them.", show_tcp));
+}
+
+fn add_tenant(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let id: u32 = given.get("id")?;
+    if control.objects().get::<Tenant>(&id).is_some() {
+        return Err(CommandError::new(format!("there is a tenant {id} already")).at(given.place("id")));
+    }
+    control.put(Tenant { context: given.find("context")?, ..Tenant::new(id) })?;
+    Ok(Reply::done())
+}
+
+fn delete_tenant(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let TenantId(id) = given.get("session-tenants")?;
+    control.delete::<Tenant>(&id)?;
+    Ok(Reply::done())
+}
+
+/// The tenant that a command names.
+fn tenant(control: &Control, given: &Matches) -> Result<Tenant, CommandError> {
+    let TenantId(id) = given.get("session-tenants")?;
+    let unknown = || CommandError::new(format!("there is no tenant {id}")).at(given.place("session-tenants"));
+    control.objects().get::<Tenant>(&id).map(|tenant| Tenant::clone(&tenant)).ok_or_else(unknown)
+}
+
+fn set_services(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    let direction = Direction::reverse(given.has("reverse"));
+    *tenant.services_mut(direction) = in_order(control, given.all("service")?);
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
+fn set_timeout(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    tenant.set_timeout(&given.get::<String>("name")?, given.get("seconds")?);
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
+fn set_input(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    by_family!(given.has("ip6"), set_input_family(control, given))
+}
+
+fn set_input_family<F: Tracked>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let TenantId(id) = given.get("session-tenants")?;
+    let object = (!given.has("disable")).then(|| SessionInterface::<F>::of(interface.clone(), id));
+    control.assign(&interface, object)?;
+    Ok(Reply::done())
+}
+
+fn set_first(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let first = if given.has("security") { FirstWithoutSyn::Security } else { FirstWithoutSyn::Remove };
+    control.room::<Blocks>().set(first);
+    Ok(Reply::done())
+}
+
+async fn kill(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
+    let Some(number) = given.find::<u32>("number")? else {
+        end_sessions(control, Which::All).await;
+        return Ok(Reply::done());
+    };
+    let (worker, index) = listing::place(number);
+    match end_session(control, worker, index).await {
+        true => Ok(Reply::done()),
+        false => Err(CommandError::new(format!("there is no session {number}")).at(given.place("number"))),
+    }
+}
+
+/// Which sessions are listed.
+struct Filter {
+    tenant: Option<u32>,
+    address: Option<IpAddr>,
+    port: Option<u16>,
+}
+
+impl Filter {
+    fn of(given: &Matches) -> Result<Filter, CommandError> {
+        let tenant = given.find("session-tenants")?.map(|TenantId(id)| id);
+        Ok(Filter { tenant, address: given.find("address")?, port: given.find("port")? })
+    }
+    fn has(&self, listed: &Listed) -> bool {
+        let ends = listed.ends();
+        self.tenant.is_none_or(|tenant| tenant == listed.tenant.id)
+            && self.address.is_none_or(|address| ends.iter().any(|end| listed.address(*end) == address))
+            && self.port.is_none_or(|port| ends.iter().any(|end| end.port == port))
+    }
+}
+
+/// Address and port of both ends: initiator and responder.
+fn ends(listed: &Listed) -> [String; 2] {
+    listed.ends().map(|end| format!("{}:{}", listed.address(end), end.port))
+}
+
+/// The name of a protocol, or its number.
+fn protocol(listed: &Listed) -> String {
+    match IpProtocol(listed.key.protocol) {
+        IpProtocol::TCP => "TCP".to_owned(),
+        IpProtocol::UDP => "UDP".to_owned(),
+        IpProtocol::ICMP4 => "ICMP".to_owned(),
+        IpProtocol::ICMP6 => "ICMP6".to_owned(),
+        other => other.0.to_string(),
+    }
+}
+
+fn id(listed: &Listed) -> String {
+    format!("{:#x}", listed.id())
+}
+
+/// Name of a state.
+fn state(listed: &Listed) -> &'static str {
+    if listed.status.flags & BLOCKED != 0 { "blocked" } else { listed.status.state.name() }
+}
+
+async fn show_sessions(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let filter = Filter::of(&given)?;
+    let most = given.find::<u32>("max")?.map_or(usize::MAX, |most| most as usize);
+    let titles =
+        ["Id", "Index", "Tenant", "Thread", "Protocol", "Context", "Initiator", "Responder", "State", "Seconds"];
+    let mut rows = Rows::new(&control, &output, titles);
+    let mut left = most;
+    let row = |listed: Option<Listed>| {
+        let listed = listed.filter(|listed| left > 0 && filter.has(listed))?;
+        left -= 1;
+        let [initiator, responder] = ends(&listed);
+        Some([
+            Cell::from(id(&listed)),
+            Cell::from(listed.number()),
+            Cell::from(listed.tenant.id),
+            Cell::from(listed.worker + 1),
+            Cell::from(protocol(&listed)),
+            Cell::from(listed.key.context),
+            Cell::from(initiator),
+            Cell::from(responder),
+            Cell::from(state(&listed)),
+            Cell::from(listed.remaining),
+        ])
+    };
+    rows.each(listing::all(&control), row).await;
+    Ok(rows.end())
+}
+
+async fn show_tcp(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let filter = Filter::of(&given)?;
+    let titles = ["Id", "Tenant", "Thread", "Initiator", "Responder", "State", "Seen"];
+    let mut rows = Rows::new(&control, &output, titles);
+    let row = |listed: Option<Listed>| {
+        let listed = listed.filter(|listed| listed.key.protocol == IpProtocol::TCP.0 && filter.has(listed))?;
+        let [initiator, responder] = ends(&listed);
+        let seen = crate::tcp::FLAGS.iter().filter(|(flag, _)| listed.status.flags & flag != 0);
+        let seen: Vec<_> = seen.map(|(_, name)| *name).collect();
+        Some([
+            Cell::from(id(&listed)),
+            Cell::from(listed.tenant.id),
+            Cell::from(listed.worker + 1),
+            Cell::from(initiator),
+            Cell::from(responder),
+            Cell::from(state(&listed)),
+            Cell::from(seen.join(" ")),
+        ])
+    };
+    rows.each(listing::all(&control), row).await;
+    Ok(rows.end())
+}
+
+/// Names of a chain's services.
+fn services(control: &Control, chain: &Chain) -> String {
+    let services = control.room::<Services>();
+    let names = chain.services().iter().filter_map(|number| services.all().get(usize::from(*number)));
+    let names: Vec<_> = names.map(|service| service.name).collect();
+    if names.is_empty() { services.all()[usize::from(crate::service::DROP)].name.to_owned() } else { names.join(",") }
+}
+
+fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let text: String = given.get("id")?;
+    let wrong = |what: String| CommandError::new(what).at(given.place("id"));
+    let digits = text.strip_prefix("0x").unwrap_or(&text);
+    let number = u64::from_str_radix(digits, 16)
+        .map_err(|_| wrong(format!("'{text}' is no id of a session; write one such as 0x100000000")))?;
+    let listed = listing::find(control, number).ok_or_else(|| wrong(format!("there is no session {text}")))?;
+    let [initiator, responder] = ends(&listed);
+    let [forward, reverse] = listed.tenant.chains.map(|chain| services(control, &chain));
+    let [(forward_packets, forward_bytes), (reverse_packets, reverse_bytes)] = listed.traffic;
+    let lines = [
+        format!("  session id: {}", id(&listed)),
+        format!("  thread index: {}", listed.worker + 1),
+        format!("  session index: {}", listed.number()),
+        format!("  tenant: {} (context {})", listed.tenant.id, listed.key.context),
+        format!("  specification: {}\t{initiator}\t-> {responder}", protocol(&listed)),
+        format!("  state: {}", state(&listed)),
+        format!("  expires after: {:.6}s", listed.remaining),
+        format!("  forward service chain: {forward}"),
+        format!("  reverse service chain: {reverse}"),
+        "  counters:".to_owned(),
+        "    forward flow:".to_owned(),
+        format!("      bytes: {forward_bytes}"),
+        format!("      packets: {forward_packets}"),
+        "    reverse flow:".to_owned(),
+        format!("      bytes: {reverse_bytes}"),
+        format!("      packets: {reverse_packets}"),
+    ];
+    Ok(Reply::text(lines.join("\n")))
+}
+
+async fn show_tenants(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let only = given.find("session-tenants")?.map(|TenantId(id)| id);
+    let mut rows = Rows::new(&control, &output, ["Tenant", "Index", "Context", "Forward", "Reverse", "Timeouts"]);
+    let walk = {
+        let control = control.clone();
+        quiver_control::one_by_one(move |last| control.room::<Tenants>().behind(last).map(|of| (of.0, of)))
+    };
+    let row = |(id, slot): (u32, u16)| {
+        if only.is_some_and(|only| only != id) {
+            return None;
+        }
+        let row = control.room::<Tenants>().row(slot);
+        let known = control.room::<Timeouts>();
+        let timeouts = known.all().iter().zip(row.timeouts);
+        let timeouts: Vec<_> = timeouts.map(|(timeout, seconds)| format!("{} {seconds} s", timeout.name)).collect();
+        let [forward, reverse] = row.chains.map(|chain| services(&control, &chain));
+        Some([
+            Cell::from(id),
+            Cell::from(u64::from(slot)),
+            Cell::from(row.context),
+            Cell::from(forward),
+            Cell::from(reverse),
+            Cell::from(timeouts.join(", ")),
+        ])
+    };
+    rows.each(walk, row).await;
+    Ok(rows.end())
+}
+
+fn show_services(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Index", "Service", "Ends a chain"]);
+    for (index, service) in control.room::<Services>().all().iter().enumerate() {
+        table.row([Cell::from(index), Cell::from(service.name), Cell::from(service.is_terminal)]);
+    }
+    Ok(table.into())
+}
+
+fn show_timeouts(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Index", "Timeout", "Seconds"]);
+    for (index, timeout) in control.room::<Timeouts>().all().iter().enumerate() {
+        table.row([Cell::from(index), Cell::from(timeout.name), Cell::from(timeout.seconds)]);
+    }
+    Ok(table.into())
+}
+
+fn show_status(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let room = control.room::<Room>();
+    let defaults = room.defaults();
+    let (live, most, bytes) =
+        room.sessions().map_or((0, defaults.sessions, 0), |all| (all.len(), all.capacity(), all.bytes()));
+    let seconds = defaults.interval.as_secs_f64();
+    let text = format!(
+        "sessions: {live} of {most}\nmemory of sessions (bytes): {bytes}\ntimer tick interval (s): {seconds:.6}"
+    );
+    Ok(Reply::new(text, json!({"sessions": live, "sessions-max": most, "bytes": bytes, "interval-s": seconds})))
+}

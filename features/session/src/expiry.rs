@@ -1,0 +1,182 @@
+//! The end of sessions: rounds, in which every worker looks at those of its sessions whose time may have passed; and sessions that
+//! control ends.
+//!
+//! A round is a letter to each worker, with a limit on the work. While sessions are left that are due, or records rest, the next round
+//! follows soon. Without sessions there are no rounds, and workers sleep.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_engine::channel::Inbox;
+use quiver_engine::{Dataplane, Paged, Worker};
+use quiver_interface::Events;
+
+use crate::room::Room;
+use crate::sessions::{Owned, Sessions, TICKS, remaining};
+use crate::shard::Shard;
+use crate::tenant::{TenantRow, Tenants};
+
+/// Sessions that a worker looks at in a turn: less than 1 ms of its time.
+const LOOKS: u32 = 1024;
+/// Interval of rounds while records rest.
+const SOON: Duration = Duration::from_millis(50);
+
+/// What a worker reports of a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    /// Sessions are left that are due.
+    is_behind: bool,
+    /// Records rest.
+    rests: bool,
+    /// Sessions.
+    live: usize,
+}
+
+impl Report {
+    fn and(self, other: Report) -> Report {
+        Report {
+            is_behind: self.is_behind | other.is_behind,
+            rests: self.rests | other.rests,
+            live: self.live + other.live,
+        }
+    }
+}
+
+/// A worker's part of a round: ends those of its sessions whose time has passed, by these tenants' timeouts. Control's clock says `said`.
+fn round(worker: &mut Worker, sessions: &Sessions, number: usize, rows: &Paged<TenantRow>, said: u64) -> Report {
+    let Some(owned) = sessions.of(number) else { return Report::default() };
+    let mut shard = owned.shard();
+    shard.lead.say(said);
+    shard.lead.hears(worker.now());
+    owned.set_lead(shard.lead.nanoseconds(), (worker.now(), said));
+    let (time, length) = (owned.time(worker.now()), sessions.interval());
+    shard.begin_round();
+    let mut looks = 0;
+    while looks < LOOKS {
+        looks += 1;
+        let index = match shard.due(time.interval(length)) {
+            Some(Some(index)) => index,
+            Some(None) => continue,
+            None => break,
+        };
+        let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
+        let row = rows.get(usize::from(record.identity().tenant())).copied().unwrap_or_default();
+        match remaining(record, &row, time.ticks()) {
+            Some(left) => shard.look_at(index, time.interval_after(left, length)),
+            None => sessions.end(owned, &mut shard, (number, index)),
+        }
+    }
+    Report { is_behind: looks == LOOKS, rests: shard.rests(), live: shard.live() }
+}
+
+/// Has a worker do something with what it owns; the answer is None if the worker has ended.
+async fn ask<T: Send + 'static>(
+    control: &Control,
+    sessions: &Arc<Sessions>,
+    number: usize,
+    work: impl FnOnce(&mut Worker, &Sessions) -> T + Send + 'static,
+) -> Option<T> {
+    let sessions = sessions.clone();
+    let answer = control.room::<Dataplane>().ask(number, move |worker| work(worker, &sessions));
+    answer.await.ok()
+}
+
+/// Ends sessions in rounds, as long as there are any. `begun` hears of the first session of a worker.
+pub(crate) async fn rounds(control: Control, begun: Inbox<()>) {
+    let mut last = Report::default();
+    loop {
+        let changed = control.room::<Events>().signal.changed();
+        let sessions = control.room::<Room>().sessions();
+        let has_begun = begun.waiting().count() > 0;
+        let Some(sessions) = sessions.filter(|_| has_begun || last.live > 0 || last.rests) else {
+            changed.await;
+            continue;
+        };
+        last = Report::default();
+        let rows = control.room::<Tenants>().rows();
+        for number in 0..sessions.workers() {
+            let (rows, said) = (rows.clone(), control.now().0);
+            let report =
+                ask(&control, &sessions, number, move |worker, all| round(worker, all, number, &rows, said)).await;
+            last = last.and(report.unwrap_or_default());
+        }
+        if last.is_behind {
+            control.yield_now().await;
+            continue;
+        }
+        let interval = Duration::from_secs_f64(f64::from(sessions.interval()) / f64::from(TICKS));
+        let pause = if last.rests { interval.min(SOON) } else { interval };
+        let woken = control.room::<Room>().changed.changed();
+        _ = control.timeout(pause, woken).await;
+    }
+}
+
+/// Which sessions control ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    All,
+    /// Those of a tenant, by its slot.
+    OfTenant(u16),
+}
+
+/// Ends sessions of a worker whose records are from `first` on; returns the record to go on with.
+fn end_some(sessions: &Sessions, owned: &Owned, shard: &mut Shard, (number, first): (usize, u32), which: Which) -> Option<u32> {
+    let end = first.saturating_add(LOOKS).min(shard.used());
+    for index in first..end {
+        let Some(identity) = owned.records.get(index).map(|record| record.identity()) else { continue };
+        if identity.is_live() && (which == Which::All || which == Which::OfTenant(identity.tenant())) {
+            sessions.end(owned, shard, (number, index));
+        }
+    }
+    (end < shard.used()).then_some(end)
+}
+
+/// Ends sessions, some of each worker's in a turn; done when they have ended.
+pub async fn end_sessions(control: Control, which: Which) {
+    let Some(sessions) = control.room::<Room>().sessions() else { return };
+    for number in 0..sessions.workers() {
+        let mut next = Some(0);
+        while let Some(first) = next {
+            let some = move |_: &mut Worker, all: &Sessions| {
+                let owned = all.of(number)?;
+                let mut shard = owned.shard();
+                end_some(all, owned, &mut shard, (number, first), which)
+            };
+            next = ask(&control, &sessions, number, some).await.flatten();
+        }
+    }
+    control.room::<Room>().changed.notify();
+}
+
+/// Ends one session, by the worker that owns it and the index of its record; false if there is none.
+pub async fn end_session(control: Control, number: usize, index: u32) -> bool {
+    let Some(sessions) = control.room::<Room>().sessions() else { return false };
+    let end = move |_: &mut Worker, all: &Sessions| {
+        let Some(owned) = all.of(number) else { return false };
+        let is_live = owned.records.get(index).is_some_and(|record| record.identity().is_live());
+        if is_live {
+            all.end(owned, &mut owned.shard(), (number, index));
+        }
+        is_live
+    };
+    let has_ended = ask(&control, &sessions, number, end).await.unwrap_or_default();
+    control.room::<Room>().changed.notify();
+    has_ended
+}
+
+/// Ends the sessions of a slot, whose tenant is gone; then another tenant may have it.
+pub(crate) fn end_sessions_of(control: &Control, slot: u16) {
+    let task = {
+        let control = control.clone();
+        async move {
+            // Packets that workers had already looked up may begin sessions until the new tenants are everywhere.
+            let settled = control.room::<Dataplane>().settled();
+            settled.await;
+            end_sessions(control.clone(), Which::OfTenant(slot)).await;
+            control.room_mut::<Tenants>().ended(slot);
+        }
+    };
+    control.spawn("sessions of a deleted tenant", task);
+}

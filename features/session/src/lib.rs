@@ -1,0 +1,155 @@
+//! Sessions: each packet of a tenant's interface maps to a session, and passes the services of its chain.
+//!
+//! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
+//!   that all workers share. [`shard`]: what a worker keeps of its own.
+//! - [`tenant`]: contexts and chains. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
+//! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
+#![forbid(unsafe_code)]
+
+mod api;
+mod command;
+pub mod expiry;
+pub mod interface;
+pub mod key;
+pub mod listing;
+pub mod node;
+pub mod record;
+pub mod room;
+pub mod service;
+pub mod sessions;
+pub mod shard;
+pub mod tcp;
+pub mod tenant;
+pub mod timeouts;
+
+pub use interface::SessionInterface;
+pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
+pub use service::{Service, register_service};
+pub use tenant::Tenant;
+pub use timeouts::register_timeout;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::channel::{Outbox, channel};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_interface::{Direction, FeatureSettings, Undecided, decides, feature, undecided};
+use quiver_ip::node::describe;
+use quiver_ip::upper;
+use quiver_wire::{V4, V6};
+
+use interface::Tracked;
+use node::input::Input;
+use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
+use node::lookup::Lookup;
+use node::owner::Owner;
+use node::pass::Reads;
+use room::Room;
+use service::{Services, add_passing};
+use tenant::Tenants;
+use timeouts::Timeouts;
+
+/// Why the room cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The data plane refuses a node.
+    #[error(transparent)]
+    Dataplane(#[from] DataplaneError),
+    /// A service cannot be registered.
+    #[error(transparent)]
+    Service(#[from] service::ServiceError),
+}
+
+/// Registers the room. IP is registered before.
+///
+/// # Errors
+/// If the graph refuses a node.
+pub fn register(control: &Control) -> Result<(), SessionError> {
+    let (begun, heard, room, tenants) = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let mark = dataplane.metadata("session")?;
+        let (begun, heard) = channel(dataplane.settings().workers, dataplane.bell());
+        let domain = dataplane.domain();
+        (begun, heard, Room::new(domain, mark), Tenants::new(domain))
+    };
+    let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark };
+    control.insert_room(room);
+    control.insert_room(tenants);
+    control.insert_room(Timeouts::default());
+    control.insert_room(Services::default());
+    control.insert_room(Blocks::default());
+    control.objects().add(Kind::new(tenant::apply).check(tenant::check));
+    register_service(control, Service::drop("sfdp-drop"))?;
+    register_owner(control, &reads)?;
+    register_family::<V4>(control, &reads, &begun)?;
+    register_family::<V6>(control, &reads, &begun)?;
+    register_lifecycle(control, &reads)?;
+    register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
+    register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
+    command::register(control);
+    api::register(control);
+    control.spawn("sessions", expiry::rounds(control.clone(), heard));
+    Ok(())
+}
+
+/// Registers the node of handed-over packets.
+fn register_owner(control: &Control, reads: &Reads) -> Result<(), SessionError> {
+    let reads = reads.clone();
+    let spec = NodeSpec::new(node::owner::NAME, node::owner::Next::ARCS, move |_| Owner(reads.clone()));
+    control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
+    add_passing(control, node::owner::NAME).map_err(DataplaneError::from)?;
+    undecided(control, node::owner::NAME, Undecided::Load, &["session-gone"]);
+    by_tenant(control, node::owner::NAME);
+    Ok(())
+}
+
+/// Registers the nodes of a family.
+fn register_family<F: Tracked>(control: &Control, reads: &Reads, begun: &Outbox<()>) -> Result<(), SessionError> {
+    let (upper, begun, reads) = (upper::key(control), begun.clone(), reads.clone());
+    let make = move |seed| Lookup::<F>::new(reads.clone(), upper, begun.of(seed));
+    let spec = NodeSpec::new(F::LOOKUP, node::lookup::Next::ARCS, make).describe(describe::<F>);
+    {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        dataplane.blueprint().node(spec).map_err(DataplaneError::from)?;
+        // The packets of other workers' sessions are those that leave for the node of handed-over packets.
+        dataplane.also_called((F::LOOKUP, node::owner::NAME), &format!("{}/remote flow", F::LOOKUP))?;
+    }
+    add_passing(control, F::LOOKUP).map_err(DataplaneError::from)?;
+    by_tenant(control, F::LOOKUP);
+    let of_packet = ["fragment", "unknown-protocol", "icmp-error", "malformed"];
+    undecided(control, F::LOOKUP, Undecided::Packet, &of_packet);
+    undecided(control, F::LOOKUP, Undecided::Load, &["session-table-full", "handoff-full"]);
+    undecided(control, F::LOOKUP, Undecided::NodeBefore, &["no-tenant"]);
+    let words = FeatureSettings::new(control);
+    let stage = Input::<F>::new(words.of(Direction::Rx));
+    let spec = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);
+    feature::register::<SessionInterface<F>>(control, words, [spec])?;
+    Ok(())
+}
+
+/// Registers the services that follow the states of sessions.
+fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionError> {
+    let blocks = control.room::<Blocks>().clone();
+    // Of TCP alone first: the other one knows its number.
+    let check = control.room::<Services>().all().len() as u8;
+    let arcs = node::lifecycle::Next::ARCS;
+    let (tcp, all) = (reads.clone(), reads.clone());
+    let (of_tcp, of_all) = (blocks.clone(), blocks);
+    let specs = [
+        NodeSpec::new(TCP_CHECK, arcs, move |_| Lifecycle::of_tcp(tcp.clone(), of_tcp.clone())),
+        NodeSpec::new(LIFECYCLE, arcs, move |_| Lifecycle::of_all(all.clone(), of_all.clone(), check)),
+    ];
+    for spec in specs {
+        let name = spec.name();
+        control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
+        register_service(control, Service::new(name))?;
+        by_tenant(control, name);
+        undecided(control, name, Undecided::Packet, &["no-syn"]);
+        undecided(control, name, Undecided::NodeBefore, &["no-session"]);
+    }
+    Ok(())
+}
+
+/// The tenant decides where packets of its sessions go.
+fn by_tenant(control: &Control, node: &'static str) {
+    decides(control, node, |_, _| Some("session-tenants".to_owned()));
+}

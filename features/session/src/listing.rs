@@ -1,0 +1,103 @@
+//! Sessions, as commands and messages list them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use quiver_control::Control;
+
+use crate::key::{End, Format, Key};
+use crate::record::{Direction, GENERATION, Identity, OWNED_MAX, Status};
+use crate::room::Room;
+use crate::sessions::{Sessions, TICKS, remaining};
+use crate::tenant::{TenantRow, Tenants};
+
+/// A session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Listed {
+    /// Number of the worker that owns it.
+    pub worker: usize,
+    /// Index of its record.
+    pub index: u32,
+    /// Key.
+    pub key: Key,
+    /// What never changes.
+    pub identity: Identity,
+    /// What changes with packets.
+    pub status: Status,
+    /// Tenant.
+    pub tenant: TenantRow,
+    /// Packets and bytes by direction.
+    pub traffic: [(u64, u64); 2],
+    /// Seconds until it ends if no packet comes.
+    pub remaining: f64,
+}
+
+impl Listed {
+    /// The session of a record, if there is one.
+    pub fn of(control: &Control, sessions: &Sessions, (worker, index): (usize, u32)) -> Option<Listed> {
+        let owned = sessions.of(worker)?;
+        let record = owned.records.get(index)?;
+        let (key, identity) = (record.key()?, record.identity());
+        let tenant = control.room::<Tenants>().row(identity.tenant());
+        let ticks = owned.time_of_control(control.now().0).ticks();
+        let left = remaining(record, &tenant, ticks).unwrap_or_default();
+        let listed = Listed {
+            worker,
+            index,
+            key,
+            identity,
+            status: record.status(),
+            tenant,
+            traffic: Direction::ALL.map(|direction| record.traffic(direction)),
+            remaining: f64::from(left) / f64::from(TICKS),
+        };
+        // Its worker may have ended it while it was read.
+        (record.identity() == identity).then_some(listed)
+    }
+    /// The number by which clients know it for good: generation, worker and record.
+    pub fn id(&self) -> u64 {
+        u64::from(self.identity.generation()) << 32 | u64::from(self.number())
+    }
+    /// The number of its record, by which clients end it: worker and index.
+    pub fn number(&self) -> u32 {
+        (self.worker * OWNED_MAX) as u32 | self.index
+    }
+    /// Initiator and responder.
+    pub fn ends(&self) -> [End; 2] {
+        let Key { low, high, .. } = self.key;
+        if self.identity.is_from_high() { [high, low] } else { [low, high] }
+    }
+    /// The address of an end.
+    pub fn address(&self, end: End) -> IpAddr {
+        match self.key.format {
+            Format::Ip4 => Ipv4Addr::from(end.address as u32).into(),
+            Format::Ip6 => Ipv6Addr::from(end.address).into(),
+        }
+    }
+}
+
+/// Worker and record of a number.
+pub fn place(number: u32) -> (usize, u32) {
+    (number as usize / OWNED_MAX, number % OWNED_MAX as u32)
+}
+
+/// The session of an id.
+pub fn find(control: &Control, id: u64) -> Option<Listed> {
+    let sessions = control.room::<Room>().sessions()?;
+    let listed = Listed::of(control, &sessions, place(id as u32))?;
+    (u64::from(listed.identity.generation()) == id >> 32 & u64::from(GENERATION)).then_some(listed)
+}
+
+/// All sessions, worker by worker. A step finds a session or none, so that many free records take several turns.
+pub fn all(control: &Control) -> impl Iterator<Item = Option<Listed>> + use<> {
+    let sessions: Option<Arc<Sessions>> = control.room::<Room>().sessions();
+    let control = control.clone();
+    sessions.into_iter().flat_map(move |sessions| {
+        let control = control.clone();
+        (0..sessions.workers()).flat_map(move |worker| {
+            let (sessions, control) = (sessions.clone(), control.clone());
+            let records = sessions.of(worker).map_or(0, |owned| owned.records.allocated());
+            (0..records).map(move |index| Listed::of(&control, &sessions, (worker, index)))
+        })
+    })
+}

@@ -1,0 +1,116 @@
+//! `sfdp-l4-lifecycle` and `sfdp-tcp-check`: the states of sessions.
+//!
+//! `sfdp-tcp-check` follows TCP connections. `sfdp-l4-lifecycle` does so, too, unless the chain has the other one; a session of
+//! another protocol is established by the first packet of its responder.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use quiver_engine::{Context, Frame, Node, arcs};
+use quiver_wire::{IpProtocol, V4, V6};
+
+use super::pass::{Packet, Reads, Work};
+use crate::key::Format;
+use crate::record::{BLOCKED, Direction, State, Status};
+use crate::tcp::{Effect, FirstWithoutSyn, follow, segment};
+use crate::timeouts::ESTABLISHED;
+
+arcs! {
+    /// Where packets go from here, besides services.
+    pub enum Next {
+        NoSession => drop "no-session",
+        NoSyn => drop "no-syn",
+    }
+}
+
+/// Names of the nodes.
+pub const LIFECYCLE: &str = "sfdp-l4-lifecycle";
+/// The same, of TCP alone.
+pub const TCP_CHECK: &str = "sfdp-tcp-check";
+
+/// Whether sessions whose first packet is no SYN are blocked: for all tenants, as in VPP.
+#[derive(Clone, Default)]
+pub struct Blocks(Arc<AtomicBool>);
+
+impl Blocks {
+    /// Sets the action.
+    pub fn set(&self, first: FirstWithoutSyn) {
+        self.0.store(first == FirstWithoutSyn::Security, Relaxed);
+    }
+    /// The action.
+    pub fn get(&self) -> FirstWithoutSyn {
+        if self.0.load(Relaxed) { FirstWithoutSyn::Security } else { FirstWithoutSyn::Remove }
+    }
+}
+
+/// The node, of TCP alone or not.
+pub struct Lifecycle {
+    reads: Reads,
+    blocks: Blocks,
+    /// The number of `sfdp-tcp-check`; None if this is it.
+    check: Option<u8>,
+}
+
+impl Lifecycle {
+    /// The node of all protocols, with the number of the service that checks TCP.
+    pub fn of_all(reads: Reads, blocks: Blocks, check: u8) -> Lifecycle {
+        Lifecycle { reads, blocks, check: Some(check) }
+    }
+    /// The node of TCP.
+    pub fn of_tcp(reads: Reads, blocks: Blocks) -> Lifecycle {
+        Lifecycle { reads, blocks, check: None }
+    }
+    /// Follows a packet of another protocol.
+    fn other(&self, packet: Packet<'_>) {
+        let status = packet.record.status();
+        if self.check.is_some() && status.state == State::Embryonic && packet.mark.direction == Direction::Reverse {
+            packet.record.set_status(Status { state: State::Established, timeout: ESTABLISHED, ..status });
+        }
+    }
+    /// Follows a TCP segment; false if it is dropped.
+    fn tcp(&self, work: &Work<'_>, cx: &Context<'_>, (frame, i): (&Frame, usize), packet: Packet<'_>) -> bool {
+        let chain = &packet.tenant.chains[packet.mark.direction as usize];
+        if self.check.is_some_and(|check| chain.has(check)) {
+            return true;
+        }
+        let (bytes, length) = (frame.bytes(cx.pool, i), frame.length[i]);
+        let segment = match packet.record.identity().format() {
+            Some(Format::Ip6) => segment::<V6>(bytes, length),
+            _ => segment::<V4>(bytes, length),
+        };
+        // A later fragment has no flags.
+        let Some(segment) = segment else { return true };
+        if follow(packet.record, packet.mark.direction, segment, self.blocks.get()) == Effect::Sooner {
+            work.look_soon(packet.mark.index);
+        }
+        packet.record.status().flags & BLOCKED == 0
+    }
+}
+
+impl Node for Lifecycle {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let work = self.reads.begin(cx, Next::ARCS.len());
+        for i in 0..frame.len() {
+            let Some(work) = &work else {
+                frame.next[i] = Next::NoSession.into();
+                continue;
+            };
+            let Some(packet) = work.packet(cx, frame, i) else {
+                if !work.rehearse(cx, frame, i) {
+                    frame.next[i] = Next::NoSession.into();
+                }
+                continue;
+            };
+            let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
+            let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
+            if !is_tcp && !cx.is_rehearsal() {
+                self.other(packet);
+            }
+            if passes {
+                work.pass(cx, frame, i, packet);
+            } else {
+                frame.next[i] = Next::NoSyn.into();
+            }
+        }
+    }
+}

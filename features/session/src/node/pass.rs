@@ -1,0 +1,108 @@
+//! The way of packets along the chain of their session, for the nodes of services.
+
+use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
+
+use crate::record::{BLOCKED, Record};
+use crate::service::{CHAIN_MAX, DROP};
+use crate::sessions::{Mark, Owned, Sessions, Shared};
+use crate::tenant::TenantRow;
+
+/// The position behind the longest chain.
+const POSITION_MAX: u8 = CHAIN_MAX as u8;
+
+/// What nodes of services read.
+#[derive(Clone)]
+pub struct Reads {
+    pub(crate) shared: Snapshot<Shared>,
+    pub(crate) rows: Snapshot<Paged<TenantRow>>,
+    pub(crate) mark: MetadataKey<Mark>,
+}
+
+/// A packet of a session of this worker.
+#[derive(Clone, Copy)]
+pub struct Packet<'a> {
+    /// The session.
+    pub record: &'a Record,
+    /// Its tenant.
+    pub tenant: &'a TenantRow,
+    /// Mark of the packet.
+    pub mark: Mark,
+}
+
+impl<'a> Packet<'a> {
+    /// The packet of a mark, if its session still exists.
+    #[inline(always)]
+    pub(crate) fn of(owned: &'a Owned, rows: &'a Paged<TenantRow>, mark: Mark) -> Option<Packet<'a>> {
+        let record = owned.records.get(mark.index)?;
+        let identity = record.identity();
+        if !identity.is_live() || identity.generation() != mark.generation {
+            return None;
+        }
+        let tenant = rows.get(usize::from(identity.tenant()))?;
+        Some(Packet { record, tenant, mark })
+    }
+    /// The number of the next service.
+    #[inline(always)]
+    pub(crate) fn service(&self) -> u8 {
+        if self.record.status().flags & BLOCKED != 0 {
+            return DROP;
+        }
+        self.tenant.chains[self.mark.direction as usize].service(self.mark.position)
+    }
+}
+
+/// A service at work on a frame.
+pub struct Work<'a> {
+    /// All sessions.
+    pub sessions: &'a Sessions,
+    /// What this worker owns.
+    pub owned: &'a Owned,
+    rows: &'a Paged<TenantRow>,
+    mark: MetadataKey<Mark>,
+    /// The node's own arcs, behind which are those to services.
+    arcs: u16,
+}
+
+impl Reads {
+    /// Begins the work of a node with so many arcs of its own on a frame. None if there are no sessions.
+    pub fn begin<'a>(&'a self, cx: &Context<'a>, arcs: usize) -> Option<Work<'a>> {
+        let sessions = self.shared.read(cx.guard).as_deref()?;
+        let owned = sessions.of(cx.worker)?;
+        let (rows, mark) = (self.rows.read(cx.guard), self.mark);
+        Some(Work { sessions, owned, rows, mark, arcs: arcs as u16 })
+    }
+}
+
+impl<'a> Work<'a> {
+    /// The packet of a row; None if its session is gone, or if it has none.
+    #[inline(always)]
+    pub fn packet(&self, cx: &Context<'_>, frame: &Frame, i: usize) -> Option<Packet<'a>> {
+        Packet::of(self.owned, self.rows, frame.metadata(cx.pool, i, self.mark)?)
+    }
+    /// Passes a row on to the next service of its chain.
+    #[inline(always)]
+    pub fn pass(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
+        frame.next[i] = self.arcs + u16::from(packet.service());
+        let position = (packet.mark.position + 1).min(POSITION_MAX);
+        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..packet.mark });
+    }
+    /// In a rehearsal, passes on a row whose session would begin now; false if it is none.
+    pub fn rehearse(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize) -> bool {
+        let mark = frame.metadata(cx.pool, i, self.mark).filter(|_| cx.is_rehearsal());
+        let (Some(mark), Some(tenant)) = (mark, self.rows.get(frame.hop[i] as usize)) else { return false };
+        let service = tenant.chains[mark.direction as usize].service(mark.position);
+        frame.next[i] = self.arcs + u16::from(service);
+        let position = (mark.position + 1).min(POSITION_MAX);
+        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
+        true
+    }
+    /// Has a session looked at in the next round.
+    pub fn look_soon(&self, index: u32) {
+        self.owned.shard().look_soon(index);
+    }
+    /// The worker's time in ticks.
+    #[inline(always)]
+    pub fn ticks(&self, cx: &Context<'_>) -> u32 {
+        self.owned.time(cx.now).ticks()
+    }
+}

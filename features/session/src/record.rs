@@ -1,0 +1,350 @@
+//! Records of sessions: two cache lines each. Only the worker that owns a session writes its record; other workers compare its key,
+//! and the control thread lists it.
+//!
+//! The first line has what most packets need: key, state, time and counters. The second one has the addresses of IPv6 and what few
+//! packets need. All fields are atomic words, so that readers need no lock; on their owner they cost what plain words cost.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::key::{Format, Key};
+
+/// Sessions that a worker can own: a mark on a packet has 24 bits for their index.
+pub const OWNED_MAX: usize = 1 << 24;
+/// Records that are allocated at once.
+const CHUNK: usize = 1024;
+
+/// State of a session. The numbers are those of VPP's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// No reply has been seen.
+    Embryonic = 0,
+    /// Both ends have sent packets; of TCP, the handshake is complete.
+    Established = 1,
+    /// Both ends have closed the connection.
+    TimeWait = 2,
+}
+
+impl State {
+    fn of(number: u8) -> State {
+        match number {
+            1 => State::Established,
+            2 => State::TimeWait,
+            _ => State::Embryonic,
+        }
+    }
+    /// Its name, as VPP shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Embryonic => "embryonic",
+            State::Established => "established",
+            State::TimeWait => "time-wait",
+        }
+    }
+}
+
+/// Direction of a packet: from the initiator to the responder, or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// From the initiator.
+    Forward = 0,
+    /// From the responder.
+    Reverse = 1,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+    /// The direction of a packet whose source is the responder, or is not.
+    pub fn reverse(is_reverse: bool) -> Direction {
+        if is_reverse { Direction::Reverse } else { Direction::Forward }
+    }
+}
+
+/// What never changes while a session lives, in a word: protocol 8 bits, format 4, initiator 1, live 1, tenant 16 from bit 16 on,
+/// generation 24 from bit 32 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(u64);
+
+const FROM_HIGH: u64 = 1 << 12;
+const LIVE: u64 = 1 << 13;
+/// Bits of a generation.
+pub const GENERATION: u32 = (1 << 24) - 1;
+
+impl Identity {
+    /// Whether it is a session's, and not of a free record.
+    pub fn is_live(self) -> bool {
+        self.0 & LIVE != 0
+    }
+    /// Protocol number.
+    pub fn protocol(self) -> u8 {
+        self.0 as u8
+    }
+    /// Format of the key.
+    pub fn format(self) -> Option<Format> {
+        Format::of((self.0 >> 8) as u8 & 0xf)
+    }
+    /// Whether the initiator is the higher end.
+    pub fn is_from_high(self) -> bool {
+        self.0 & FROM_HIGH != 0
+    }
+    /// Slot of the tenant.
+    pub fn tenant(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+    /// How often the record has been used, in 24 bits.
+    pub fn generation(self) -> u32 {
+        (self.0 >> 32) as u32 & GENERATION
+    }
+}
+
+/// What changes with packets, in a word: state 8 bits, timeout 8, flags 16 from bit 16 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// State.
+    pub state: State,
+    /// Number of the timeout that applies.
+    pub timeout: u8,
+    /// Flags: [`BLOCKED`], and those of the TCP check.
+    pub flags: u16,
+}
+
+/// The packets of a session are dropped.
+pub const BLOCKED: u16 = 1 << 15;
+
+/// A record.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Record {
+    /// IPv4: addresses; IPv6: hash of the key.
+    first: AtomicU64,
+    ports: AtomicU64,
+    identity: AtomicU64,
+    /// Ticks when the last packet came, and in the upper half those when the session began.
+    times: AtomicU64,
+    status: AtomicU64,
+    bytes: [AtomicU64; 2],
+    /// Packets of both directions, 32 bits each.
+    packets: AtomicU64,
+    /// Of IPv6.
+    addresses: [AtomicU64; 4],
+    /// What of the packets did not fit into 32 bits.
+    carry: [AtomicU64; 2],
+    /// Numbers behind the FINs of both directions.
+    ends: AtomicU64,
+    /// Unused.
+    _rest: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Record>() == 128);
+
+impl Record {
+    /// What never changes while the session lives.
+    #[inline(always)]
+    pub fn identity(&self) -> Identity {
+        Identity(self.identity.load(Relaxed))
+    }
+    /// Whether the session has a key.
+    #[inline(always)]
+    pub fn is(&self, key: &Key, hash: u64) -> bool {
+        let kind = u64::from(key.protocol) | (key.format as u64) << 8 | LIVE;
+        let identity = self.identity.load(Relaxed) & (0xfff | LIVE);
+        let first = if key.format == Format::Ip4 { key.address_words()[0] } else { hash };
+        identity == kind
+            && self.first.load(Relaxed) == first
+            && self.ports.load(Relaxed) == key.ports_word()
+            && (key.format == Format::Ip4 || self.has_addresses(key))
+    }
+    fn has_addresses(&self, key: &Key) -> bool {
+        self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == other)
+    }
+    /// The key; None of a free record.
+    pub fn key(&self) -> Option<Key> {
+        let identity = self.identity();
+        let format = identity.format().filter(|_| identity.is_live())?;
+        let addresses = match format {
+            Format::Ip4 => [self.first.load(Relaxed), 0, 0, 0],
+            Format::Ip6 => std::array::from_fn(|i| self.addresses[i].load(Relaxed)),
+        };
+        Some(Key::of_words(addresses, self.ports.load(Relaxed), (identity.protocol(), format)))
+    }
+    /// Begins a session in this record, which is free: everything but its place in the directory.
+    pub(crate) fn begin(&self, key: &Key, hash: u64, (tenant, is_from_high): (u16, bool), now: u32) {
+        let generation = u64::from(self.identity().generation().wrapping_add(1) & GENERATION);
+        let addresses = key.address_words();
+        self.first.store(if key.format == Format::Ip4 { addresses[0] } else { hash }, Relaxed);
+        if key.format == Format::Ip6 {
+            self.addresses.iter().zip(addresses).for_each(|(own, word)| own.store(word, Relaxed));
+        }
+        self.ports.store(key.ports_word(), Relaxed);
+        self.times.store(u64::from(now) << 32 | u64::from(now), Relaxed);
+        self.status.store(0, Relaxed);
+        for word in self.bytes.iter().chain(&self.carry).chain([&self.packets, &self.ends]) {
+            word.store(0, Relaxed);
+        }
+        let from_high = if is_from_high { FROM_HIGH } else { 0 };
+        let kind = u64::from(key.protocol) | (key.format as u64) << 8;
+        self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Relaxed);
+    }
+    /// Ends the session. The generation stays, so that the next one has another.
+    pub(crate) fn end(&self) {
+        let identity = self.identity.load(Relaxed);
+        self.identity.store(identity & (u64::from(GENERATION) << 32), Relaxed);
+    }
+    /// Counts a packet, and notes its time; that of a blocked session does not prolong its life.
+    #[inline(always)]
+    pub(crate) fn touch(&self, direction: Direction, bytes: u32, now: u32) {
+        let at = direction as usize;
+        if self.status().flags & BLOCKED == 0 {
+            let times = self.times.load(Relaxed);
+            self.times.store(times & !0xffff_ffff | u64::from(now), Relaxed);
+        }
+        self.bytes[at].store(self.bytes[at].load(Relaxed) + u64::from(bytes), Relaxed);
+        let (packets, shift) = (self.packets.load(Relaxed), 32 * at as u32);
+        if (packets >> shift) as u32 == u32::MAX {
+            self.carry[at].store(self.carry[at].load(Relaxed) + 1, Relaxed);
+            self.packets.store(packets & !(0xffff_ffff << shift), Relaxed);
+        } else {
+            self.packets.store(packets + (1 << shift), Relaxed);
+        }
+    }
+    /// Packets and bytes of a direction.
+    pub fn traffic(&self, direction: Direction) -> (u64, u64) {
+        let at = direction as usize;
+        let packets = u64::from((self.packets.load(Relaxed) >> (32 * at)) as u32);
+        (packets + (self.carry[at].load(Relaxed) << 32), self.bytes[at].load(Relaxed))
+    }
+    /// What changes with packets.
+    #[inline(always)]
+    pub fn status(&self) -> Status {
+        let word = self.status.load(Relaxed);
+        Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
+    }
+    /// Changes what changes with packets; for the owner.
+    #[inline(always)]
+    pub fn set_status(&self, status: Status) {
+        let Status { state, timeout, flags } = status;
+        self.status.store(state as u64 | u64::from(timeout) << 8 | u64::from(flags) << 16, Relaxed);
+    }
+    /// Ticks when the last packet came.
+    pub fn last_seen(&self) -> u32 {
+        self.times.load(Relaxed) as u32
+    }
+    /// Ticks when the session began.
+    pub fn begun(&self) -> u32 {
+        (self.times.load(Relaxed) >> 32) as u32
+    }
+    /// The sequence number behind the FIN of a direction (RFC 9293, 3.4).
+    pub fn end_of(&self, direction: Direction) -> u32 {
+        (self.ends.load(Relaxed) >> (32 * direction as u32)) as u32
+    }
+    /// Sets it; for the owner.
+    pub fn set_end_of(&self, direction: Direction, number: u32) {
+        let shift = 32 * direction as u32;
+        let others = self.ends.load(Relaxed) & !(0xffff_ffff << shift);
+        self.ends.store(others | u64::from(number) << shift, Relaxed);
+    }
+}
+
+/// The records of a worker, by index. They are allocated in chunks as sessions come, and stay.
+pub struct Records(Box<[OnceLock<Box<[Record]>>]>);
+
+impl Records {
+    /// No record yet; at most [`OWNED_MAX`].
+    pub(crate) fn new(most: usize) -> Records {
+        let chunks = most.min(OWNED_MAX).div_ceil(CHUNK);
+        Records((0..chunks).map(|_| OnceLock::new()).collect())
+    }
+    /// A record that has been allocated.
+    #[inline(always)]
+    pub fn get(&self, index: u32) -> Option<&Record> {
+        let index = index as usize;
+        self.0.get(index / CHUNK)?.get()?.get(index % CHUNK)
+    }
+    /// The same; allocates it. None beyond the last one.
+    pub(crate) fn allocate(&self, index: u32) -> Option<&Record> {
+        let index = index as usize;
+        let chunk = self.0.get(index / CHUNK)?;
+        chunk.get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect()).get(index % CHUNK)
+    }
+    /// Records that are allocated: they have the lowest indexes.
+    pub fn allocated(&self) -> u32 {
+        (self.0.partition_point(|chunk| chunk.get().is_some()) * CHUNK) as u32
+    }
+    /// Bytes of the allocated records.
+    pub fn bytes(&self) -> usize {
+        self.allocated() as usize * size_of::<Record>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::End;
+
+    fn key(format: Format) -> Key {
+        let (low, high) = (End { address: 1, port: 2 }, End { address: 1 << 30 | 3, port: 4 });
+        Key { low, high, context: 5, protocol: 6, format }
+    }
+
+    #[test]
+    fn a_record_keeps_its_key_and_generations_differ() {
+        for format in [Format::Ip4, Format::Ip6] {
+            let (record, key) = (Record::default(), key(format));
+            assert_eq!((record.key(), record.is(&key, 9)), (None, false));
+            record.begin(&key, 9, (7, true), 100);
+            assert_eq!((record.key(), record.is(&key, 9)), (Some(key), true));
+            let identity = record.identity();
+            assert_eq!((identity.tenant(), identity.is_from_high(), identity.generation()), (7, true, 1));
+            for other in [
+                Key { low: End { address: 2, ..key.low }, ..key },
+                Key { high: End { port: 5, ..key.high }, ..key },
+                Key { context: 6, ..key },
+                Key { protocol: 17, ..key },
+            ] {
+                assert!(!record.is(&other, 9), "{other:?}");
+            }
+            record.end();
+            assert_eq!((record.key(), record.is(&key, 9)), (None, false));
+            record.begin(&key, 9, (8, false), 200);
+            assert_eq!((record.identity().generation(), record.begun()), (2, 200));
+        }
+    }
+
+    #[test]
+    fn a_generation_comes_round_and_leaves_other_fields_alone() {
+        let (record, key) = (Record::default(), key(Format::Ip4));
+        record.identity.store(u64::from(GENERATION) << 32, Relaxed);
+        record.begin(&key, 0, (0xffff, true), 0);
+        let identity = record.identity();
+        assert_eq!((identity.generation(), identity.tenant(), identity.is_live()), (0, 0xffff, true));
+        assert!(record.is(&key, 0));
+    }
+
+    #[test]
+    fn packets_are_counted_beyond_32_bits() {
+        let record = Record::default();
+        record.begin(&key(Format::Ip4), 0, (0, false), 0);
+        record.packets.store(u64::from(u32::MAX) | 5 << 32, Relaxed);
+        record.touch(Direction::Forward, 100, 7);
+        record.touch(Direction::Forward, 100, 8);
+        record.touch(Direction::Reverse, 50, 9);
+        assert_eq!(record.traffic(Direction::Forward), ((1 << 32) + 1, 200));
+        assert_eq!(record.traffic(Direction::Reverse), (6, 50));
+        assert_eq!((record.last_seen(), record.begun()), (9, 0));
+    }
+
+    #[test]
+    fn status_and_ends_are_kept() {
+        let record = Record::default();
+        let status = Status { state: State::TimeWait, timeout: 7, flags: BLOCKED | 1 };
+        record.set_status(status);
+        assert_eq!(record.status(), status);
+        record.set_end_of(Direction::Forward, 1);
+        record.set_end_of(Direction::Reverse, u32::MAX);
+        record.set_end_of(Direction::Forward, 2);
+        assert_eq!(Direction::ALL.map(|direction| record.end_of(direction)), [2, u32::MAX]);
+    }
+}

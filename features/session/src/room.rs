@@ -1,0 +1,84 @@
+//! The room on the control side: the sessions, once an interface has any, and their settings.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quiver_control::{Control, Signal};
+use quiver_engine::{Dataplane, Domain, MetadataKey, Publisher, Snapshot};
+
+use crate::sessions::{Mark, Sessions, Shared, TICKS};
+
+/// Settings of all sessions, which are fixed when the first interface has sessions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SessionDefaults {
+    /// Sessions there may be.
+    pub sessions: usize,
+    /// Interval in which sessions are looked at: they end at most this much later than their timeout says.
+    pub interval: Duration,
+}
+
+impl Default for SessionDefaults {
+    /// As VPP: 2^19 sessions, and 1 s.
+    fn default() -> SessionDefaults {
+        SessionDefaults { sessions: 1 << 19, interval: Duration::from_secs(1) }
+    }
+}
+
+/// Sessions there may be at most.
+pub const SESSIONS_MAX: usize = 1 << 24;
+
+/// The room.
+pub struct Room {
+    shared: Publisher<Shared>,
+    /// Settings; they apply to sessions that begin later.
+    defaults: SessionDefaults,
+    /// By which packets carry their session.
+    pub(crate) mark: MetadataKey<Mark>,
+    /// Records rest, or sessions are to be ended: a round comes soon.
+    pub(crate) changed: Signal,
+}
+
+impl Room {
+    pub(crate) fn new(domain: &Domain, mark: MetadataKey<Mark>) -> Room {
+        let defaults = SessionDefaults::default();
+        Room { shared: Publisher::new(domain, None), defaults, mark, changed: Signal::new() }
+    }
+    /// The sessions for workers.
+    pub(crate) fn snapshot(&self) -> Snapshot<Shared> {
+        self.shared.snapshot()
+    }
+    /// The sessions; None until an interface has any.
+    pub fn sessions(&self) -> Option<Arc<Sessions>> {
+        self.shared.current().clone()
+    }
+    /// Settings of all sessions.
+    pub fn defaults(&self) -> SessionDefaults {
+        self.defaults
+    }
+}
+
+/// Sets the settings of all sessions; to be called before an interface has any.
+pub fn set_session_defaults(control: &Control, defaults: SessionDefaults) {
+    control.room_mut::<Room>().defaults = defaults;
+}
+
+/// Makes the table of sessions, unless it is there.
+pub(crate) fn begin(control: &Control) {
+    let workers = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        // A session belongs to the worker of its first packet, and other workers hand its packets over.
+        dataplane.connect_workers();
+        dataplane.workers()
+    };
+    let mut room = control.room_mut::<Room>();
+    if room.shared.current().is_some() {
+        return;
+    }
+    let SessionDefaults { sessions, interval } = room.defaults;
+    let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
+    // Each of these has a secret of its own.
+    let secret = [(); 4].map(|()| RandomState::new().build_hasher().finish());
+    let sessions = Sessions::new(workers, sessions.clamp(1, SESSIONS_MAX), interval, secret);
+    room.shared.publish(Some(Arc::new(sessions)));
+}

@@ -1,0 +1,154 @@
+//! Services, which process the packets of sessions; and chains of them.
+//!
+//! A service is a node. Rooms register services; a tenant has a chain of them for each direction. A node that passes packets on along
+//! a chain has an arc to each service, behind its own arcs, so that a service's number is the number of its arc.
+
+use quiver_control::Control;
+use quiver_engine::{ArcSpec, Dataplane, GraphError, To};
+
+/// Services there can be: VPP's API has a bit for each.
+pub const SERVICES_MAX: usize = 64;
+/// Services of a chain.
+pub const CHAIN_MAX: usize = 15;
+
+/// A service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Name, which is that of its node.
+    pub name: &'static str,
+    /// Arc to it.
+    pub arc: ArcSpec,
+    /// Whether a chain ends with it.
+    pub is_terminal: bool,
+}
+
+impl Service {
+    /// A service whose node passes packets on along the chain.
+    pub const fn new(name: &'static str) -> Service {
+        Service { name, arc: ArcSpec::to_node(name), is_terminal: false }
+    }
+    /// A node at which chains end.
+    pub const fn terminal(name: &'static str) -> Service {
+        Service { name, arc: ArcSpec::to_node(name), is_terminal: true }
+    }
+    /// The service that drops packets.
+    pub const fn drop(name: &'static str) -> Service {
+        Service { name, arc: ArcSpec { name, to: To::Drop }, is_terminal: true }
+    }
+}
+
+/// The services, by number, and the nodes that pass packets on: a room of the control side.
+#[derive(Default)]
+pub struct Services {
+    services: Vec<Service>,
+    /// Nodes, and the number of their own arcs.
+    passing: Vec<&'static str>,
+}
+
+/// The number of the service that drops packets.
+pub const DROP: u8 = 0;
+
+impl Services {
+    /// All, by number.
+    pub fn all(&self) -> &[Service] {
+        &self.services
+    }
+    /// The number of a service.
+    pub fn number(&self, name: &str) -> Option<u8> {
+        self.services.iter().position(|service| service.name == name).map(|number| number as u8)
+    }
+}
+
+/// Gives a node an arc to each service. Its first arc to a service is behind its own arcs.
+///
+/// # Errors
+/// If there is no such node.
+pub(crate) fn add_passing(control: &Control, node: &'static str) -> Result<(), GraphError> {
+    let mut services = control.room_mut::<Services>();
+    let mut dataplane = control.room_mut::<Dataplane>();
+    for service in &services.services {
+        dataplane.blueprint().add_arc(node, service.arc)?;
+    }
+    services.passing.push(node);
+    Ok(())
+}
+
+/// Why a service cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// Another one has its name.
+    #[error("there is a service `{0}` already; choose another name")]
+    Taken(&'static str),
+    /// There are [`SERVICES_MAX`].
+    #[error("`{0}` would be one service too many: there can be {SERVICES_MAX}")]
+    Full(&'static str),
+    /// The graph refuses an arc.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// Registers a service. Its node, if it passes packets on, is registered before, and has arcs of its own that are no arcs to services.
+///
+/// # Errors
+/// If the name is taken, no number is left, or there is no such node.
+pub fn register_service(control: &Control, service: Service) -> Result<(), ServiceError> {
+    {
+        let mut services = control.room_mut::<Services>();
+        if services.number(service.name).is_some() {
+            return Err(ServiceError::Taken(service.name));
+        }
+        if services.services.len() == SERVICES_MAX {
+            return Err(ServiceError::Full(service.name));
+        }
+        services.services.push(service);
+        let mut dataplane = control.room_mut::<Dataplane>();
+        for node in &services.passing {
+            dataplane.blueprint().add_arc(node, service.arc)?;
+        }
+    }
+    if !service.is_terminal {
+        add_passing(control, service.name)?;
+    }
+    Ok(())
+}
+
+/// The services of one direction, as workers follow them. Without services packets are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    services: [u8; CHAIN_MAX],
+    length: u8,
+}
+
+impl Chain {
+    /// A chain of services by their numbers, of which the last one is terminal; at most [`CHAIN_MAX`].
+    pub fn new(numbers: &[u8]) -> Chain {
+        let mut chain = Chain { length: numbers.len().min(CHAIN_MAX) as u8, ..Chain::default() };
+        chain.services.iter_mut().zip(numbers).for_each(|(service, number)| *service = *number);
+        chain
+    }
+    /// The number of the service at a position; behind the last one, packets are dropped.
+    #[inline(always)]
+    pub fn service(&self, position: u8) -> u8 {
+        if position < self.length { self.services[usize::from(position) % CHAIN_MAX] } else { DROP }
+    }
+    /// A bit for each service, by its number.
+    pub fn bitmap(&self) -> u64 {
+        self.services().iter().fold(0, |bits, service| bits | 1 << service)
+    }
+    /// The numbers of its services.
+    pub fn services(&self) -> &[u8] {
+        &self.services[..usize::from(self.length)]
+    }
+    /// Whether it has a service.
+    pub fn has(&self, service: u8) -> bool {
+        self.services().contains(&service)
+    }
+}
+
+/// Services by their names, those that end a chain last: VPP orders the services of a chain itself.
+pub(crate) fn in_order(control: &Control, mut names: Vec<String>) -> Vec<String> {
+    let services = control.room::<Services>();
+    let is_terminal = |name: &String| services.all().iter().any(|known| known.name == name && known.is_terminal);
+    names.sort_by_key(is_terminal);
+    names
+}

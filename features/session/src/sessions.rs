@@ -1,0 +1,275 @@
+//! All sessions: the directory, in which every worker finds them, and the records of each worker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use atomic_refcell::AtomicRefCell;
+use quiver_engine::{Context, Metadata};
+use quiver_table::{Directory, Inserted, KeyedHash, Reference};
+
+use crate::key::Key;
+use crate::record::{Direction, OWNED_MAX, Record, Records, State, Status};
+use crate::shard::Shard;
+use crate::tenant::TenantRow;
+use crate::timeouts::{EMBRYONIC, seconds};
+
+/// Ticks of a second.
+pub const TICKS: u32 = 100;
+/// Nanoseconds of a tick.
+const TICK_NS: u64 = 1_000_000_000 / TICKS as u64;
+/// Kind of records in the directory: there is one.
+const KIND: u8 = 0;
+
+/// The mark of a packet: the session that it belongs to, and the next service of its chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Index of the record on the worker that owns the session, which processes the packet.
+    pub index: u32,
+    /// Generation of the record.
+    pub generation: u32,
+    /// Direction of the packet.
+    pub direction: Direction,
+    /// Position of the next service in the chain.
+    pub position: u8,
+}
+
+impl Metadata for Mark {
+    fn to_word(self) -> u64 {
+        let Mark { index, generation, direction, position } = self;
+        u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25 | u64::from(generation) << 32
+    }
+    fn of_word(word: u64) -> Mark {
+        let direction = Direction::reverse(word & 1 << 24 != 0);
+        Mark {
+            index: word as u32 & (OWNED_MAX as u32 - 1),
+            generation: (word >> 32) as u32,
+            direction,
+            position: (word >> 25) as u8 & 0xf,
+        }
+    }
+}
+
+/// What a worker owns.
+#[repr(align(128))]
+pub struct Owned {
+    /// Records of its sessions.
+    pub records: Records,
+    /// For this worker alone.
+    shard: AtomicRefCell<Shard>,
+    /// Nanoseconds by which control's clock is ahead of the worker's: that of a test, for instance.
+    lead: AtomicU64,
+    /// Nanoseconds by which the worker's time is ahead of control's clock.
+    difference: AtomicU64,
+}
+
+impl Owned {
+    /// What only the worker itself touches.
+    ///
+    /// # Panics
+    /// If it is borrowed already: a programming error.
+    pub(crate) fn shard(&self) -> atomic_refcell::AtomicRefMut<'_, Shard> {
+        self.shard.borrow_mut()
+    }
+    /// Sets how far control's clock is ahead of the worker's since the first round, and by which number of nanoseconds both differ, when
+    /// they say `now` and `said`.
+    pub(crate) fn set_lead(&self, lead: u64, (now, said): (u64, u64)) {
+        self.lead.store(lead, Relaxed);
+        self.difference.store(now.wrapping_add(lead).wrapping_sub(said), Relaxed);
+    }
+    /// The worker's time, when control's clock says `now`.
+    pub(crate) fn time_of_control(&self, now: u64) -> Time {
+        Time(now.wrapping_add(self.difference.load(Relaxed)) / TICK_NS)
+    }
+    /// The worker's time, when its engine's clock says `now`.
+    #[inline(always)]
+    pub(crate) fn time(&self, now: u64) -> Time {
+        Time(now.wrapping_add(self.lead.load(Relaxed)) / TICK_NS)
+    }
+}
+
+/// A worker's time in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(u64);
+
+impl Time {
+    /// Its lower 32 bits: a time that comes round after 497 days.
+    #[inline(always)]
+    pub fn ticks(self) -> u32 {
+        self.0 as u32
+    }
+    /// The interval of this length in ticks that it is in.
+    pub fn interval(self, length: u32) -> u32 {
+        (self.0 / u64::from(length)) as u32
+    }
+    /// The interval that begins after a number of ticks.
+    pub fn interval_after(self, ticks: u32, length: u32) -> u32 {
+        (self.0 + u64::from(ticks)).div_ceil(u64::from(length)) as u32
+    }
+}
+
+/// Where a packet's session is, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// On this worker: a session that was there, or a new one.
+    Here(u32),
+    /// Another worker owns it.
+    There(Reference),
+    /// There are as many sessions as there may be.
+    Full,
+}
+
+/// All sessions.
+pub struct Sessions {
+    directory: Directory,
+    hash: KeyedHash,
+    owned: Box<[Owned]>,
+    /// Ticks of an interval of the wheels.
+    interval: u32,
+}
+
+impl Sessions {
+    /// No sessions yet, and at most `most`, which are looked at in intervals of so many ticks. The secret keeps others from choosing
+    /// addresses that share a bucket.
+    pub fn new(workers: usize, most: usize, interval: u32, secret: [u64; 4]) -> Sessions {
+        let owned = |_| Owned {
+            // Records rest for a while when sessions have ended.
+            records: Records::new(most * 2),
+            shard: AtomicRefCell::default(),
+            lead: AtomicU64::new(0),
+            difference: AtomicU64::new(0),
+        };
+        Sessions {
+            directory: Directory::new(most),
+            hash: KeyedHash::new(secret),
+            owned: (0..workers).map(owned).collect(),
+            interval: interval.max(1),
+        }
+    }
+    /// What a worker owns.
+    #[inline(always)]
+    pub fn of(&self, worker: usize) -> Option<&Owned> {
+        self.owned.get(worker)
+    }
+    /// Workers that can own sessions.
+    pub fn workers(&self) -> usize {
+        self.owned.len()
+    }
+    /// Sessions there may be.
+    pub fn capacity(&self) -> usize {
+        self.directory.capacity()
+    }
+    /// Sessions there are, roughly while workers change them.
+    pub fn len(&self) -> usize {
+        self.directory.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Bytes of the directory and of all records.
+    pub fn bytes(&self) -> usize {
+        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>()
+    }
+    /// Ticks of an interval of the wheels.
+    pub fn interval(&self) -> u32 {
+        self.interval
+    }
+    /// The hash of a key.
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &Key) -> u64 {
+        key.hash(&self.hash)
+    }
+    /// Prefetches where the directory has a key.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.directory.prefetch(hash);
+    }
+    /// Prefetches the record that a key most likely has.
+    #[inline(always)]
+    pub(crate) fn prefetch_record(&self, hash: u64) {
+        if let Some(record) = self.directory.candidate(hash).and_then(|candidate| self.record(candidate)) {
+            quiver_engine::isa::prefetch(record);
+        }
+    }
+    /// A session of a worker.
+    #[inline(always)]
+    pub(crate) fn own(&self, worker: usize, index: u32) -> Reference {
+        Reference { owner: worker as u8, kind: KIND, index }
+    }
+    /// Whether a worker has one session, which has just begun: for this worker.
+    pub(crate) fn is_first(&self, worker: usize) -> bool {
+        self.of(worker).is_some_and(|owned| owned.shard().live() == 1)
+    }
+    #[inline(always)]
+    fn record(&self, reference: Reference) -> Option<&Record> {
+        self.owned.get(usize::from(reference.owner))?.records.get(reference.index)
+    }
+    /// The session of a key, if there is one.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
+        self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
+    }
+    /// The mark of a packet of a session, by whether its source is the higher end.
+    pub(crate) fn mark(&self, reference: Reference, is_from_high: bool) -> Option<Mark> {
+        let identity = self.record(reference)?.identity();
+        let direction = Direction::reverse(is_from_high != identity.is_from_high());
+        Some(Mark { index: reference.index, generation: identity.generation(), direction, position: 0 })
+    }
+    /// Begins a session on a worker, unless another worker begins it in the same moment.
+    pub(crate) fn begin(
+        &self,
+        cx: &Context<'_>,
+        (key, hash): (&Key, u64),
+        (slot, tenant): (u16, &TenantRow),
+        is_from_high: bool,
+    ) -> Found {
+        let Some(owned) = self.of(cx.worker) else { return Found::Full };
+        let (mut shard, now) = (owned.shard(), owned.time(cx.now));
+        let Some(index) = shard.take((self.capacity() * 2).min(OWNED_MAX) as u32) else { return Found::Full };
+        let Some(record) = owned.records.allocate(index) else { return Found::Full };
+        record.begin(key, hash, (slot, is_from_high), now.ticks());
+        record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+        let new = self.own(cx.worker, index);
+        let is_same = |other| self.record(other).is_some_and(|other| other.is(key, hash));
+        match self.directory.insert(hash, new, is_same) {
+            Inserted::New => {
+                let timeout = timeout_ticks(EMBRYONIC, tenant);
+                shard.begun(index, now.interval_after(timeout, self.interval));
+                Found::Here(index)
+            }
+            known => {
+                record.end();
+                shard.put_back(index);
+                match known {
+                    Inserted::Known(other) if usize::from(other.owner) == cx.worker => Found::Here(other.index),
+                    Inserted::Known(other) => Found::There(other),
+                    _ => Found::Full,
+                }
+            }
+        }
+    }
+    /// Ends a session of a worker: for this worker.
+    pub(crate) fn end(&self, owned: &Owned, shard: &mut Shard, (worker, index): (usize, u32)) {
+        let Some(record) = owned.records.get(index) else { return };
+        let Some(key) = record.key() else { return };
+        self.directory.remove(self.hash(&key), self.own(worker, index));
+        record.end();
+        shard.ended(index);
+    }
+}
+
+/// Ticks without packets after which a session ends; half of those that come round at most.
+fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
+    seconds(timeout, &tenant.timeouts).saturating_mul(TICKS).min(i32::MAX as u32)
+}
+
+/// Ticks until a session ends if no packet comes; None if its time has passed.
+pub(crate) fn remaining(record: &Record, tenant: &TenantRow, ticks: u32) -> Option<u32> {
+    let passed = ticks.wrapping_sub(record.last_seen());
+    // A packet may have come since the time was read.
+    let passed = if passed > i32::MAX as u32 { 0 } else { passed };
+    timeout_ticks(record.status().timeout, tenant).checked_sub(passed).filter(|left| *left > 0)
+}
+
+/// The sessions, once an interface has any; workers read it.
+pub type Shared = Option<Arc<Sessions>>;

@@ -1,0 +1,288 @@
+//! The states of a TCP connection, as its session follows them (RFC 9293, 3.3.2).
+//!
+//! This is the compatible mode: it follows the flags and the numbers of FINs, and drops nothing that an end would have to judge by
+//! its window. A reset ends a session at once, as in VPP.
+
+use quiver_wire::IpProtocol;
+
+use crate::record::{BLOCKED, Direction, Record, State, Status};
+use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
+
+/// Flags of a header (RFC 9293, 3.1).
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+/// Flags of a session: the responder's SYN has come.
+pub const SYN_REVERSE: u16 = 1 << 0;
+/// The responder has acknowledged the initiator's SYN.
+pub const SYN_ACKED: u16 = 1 << 1;
+/// The FIN of the initiator has come.
+pub const FIN_FORWARD: u16 = 1 << 2;
+/// The FIN of the responder has come.
+pub const FIN_REVERSE: u16 = 1 << 3;
+/// The responder has acknowledged the initiator's FIN.
+pub const FIN_FORWARD_ACKED: u16 = 1 << 4;
+/// The initiator has acknowledged the responder's FIN.
+pub const FIN_REVERSE_ACKED: u16 = 1 << 5;
+/// The session ends; a SYN of the initiator opens it anew.
+pub const CLOSING: u16 = 1 << 6;
+/// The first packet was no SYN.
+pub const NO_SYN: u16 = 1 << 7;
+
+/// The flags of a session, with their names for people.
+pub const FLAGS: &[(u16, &str)] = &[
+    (SYN_REVERSE, "responder-syn"),
+    (SYN_ACKED, "syn-acknowledged"),
+    (FIN_FORWARD, "initiator-fin"),
+    (FIN_REVERSE, "responder-fin"),
+    (FIN_FORWARD_ACKED, "initiator-fin-acknowledged"),
+    (FIN_REVERSE_ACKED, "responder-fin-acknowledged"),
+    (CLOSING, "closing"),
+    (NO_SYN, "first-without-syn"),
+    (BLOCKED, "blocked"),
+];
+
+/// Fields of a TCP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    flags: u8,
+    sequence: u32,
+    acknowledgment: u32,
+    /// Bytes of payload.
+    length: u32,
+}
+
+impl Segment {
+    /// The segment in a packet's payload of so many bytes, which begins with the TCP header. None if the header is truncated.
+    pub fn of(header: &[u8], bytes: u32) -> Option<Segment> {
+        let header: &[u8; 20] = header.first_chunk()?;
+        let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let length = bytes.checked_sub(u32::from(header[12] >> 4) * 4)?;
+        Some(Segment { flags: header[13], sequence: word(4), acknowledgment: word(8), length })
+    }
+    fn has(self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+}
+
+/// Action for sessions whose first packet is no SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstWithoutSyn {
+    /// The packet is forwarded, and the session ends in the next round.
+    #[default]
+    Remove,
+    /// The packet is dropped, and so are those that follow until the security timeout has passed.
+    Security,
+}
+
+/// Effect of a segment on its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// None that anybody else has to know.
+    None,
+    /// Its timeout has become shorter.
+    Sooner,
+}
+
+/// Follows a segment of a session that has not been blocked.
+pub fn follow(record: &Record, direction: Direction, segment: Segment, first: FirstWithoutSyn) -> Effect {
+    let before = record.status();
+    let mut status = before;
+    let is_first = record.traffic(Direction::Forward).0 + record.traffic(Direction::Reverse).0 == 1;
+    if is_first && !segment.has(SYN) {
+        let (timeout, flags) = match first {
+            FirstWithoutSyn::Remove => (NOW, NO_SYN),
+            FirstWithoutSyn::Security => (SECURITY, NO_SYN | BLOCKED),
+        };
+        record.set_status(Status { timeout, flags, ..before });
+        return if timeout == NOW { Effect::Sooner } else { Effect::None };
+    }
+    if before.flags & NO_SYN != 0 {
+        return Effect::None;
+    }
+    let forward = direction == Direction::Forward;
+    if segment.has(RST) {
+        status = Status { timeout: NOW, flags: before.flags | CLOSING, ..before };
+    } else if forward && segment.has(SYN) && before.flags & CLOSING != 0 {
+        // RFC 9293, 3.6.1: the ports may be used again. What is late of the old connection does not get in its way.
+        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
+    } else {
+        status.flags |= noted(record, direction, segment, before.flags);
+        let are_open = SYN_REVERSE | SYN_ACKED;
+        let is_answered = forward && segment.has(ACK) && before.flags & are_open == are_open;
+        if before.state == State::Embryonic && is_answered {
+            (status.state, status.timeout) = (State::Established, TCP_ESTABLISHED);
+        }
+        let are_closed = FIN_FORWARD_ACKED | FIN_REVERSE_ACKED;
+        if status.flags & are_closed == are_closed && before.flags & CLOSING == 0 {
+            status = Status { state: State::TimeWait, timeout: CLOSED, flags: status.flags | CLOSING };
+        }
+    }
+    if status != before {
+        record.set_status(status);
+    }
+    if status.timeout != before.timeout && status.timeout >= CLOSED { Effect::Sooner } else { Effect::None }
+}
+
+/// The flags that a segment adds.
+fn noted(record: &Record, direction: Direction, segment: Segment, flags: u16) -> u16 {
+    let forward = direction == Direction::Forward;
+    let mut added = 0;
+    if !forward && segment.has(SYN) {
+        added |= SYN_REVERSE;
+    }
+    if !forward && segment.has(ACK) {
+        added |= SYN_ACKED;
+    }
+    let (fin, other_fin, acked) = match direction {
+        Direction::Forward => (FIN_FORWARD, FIN_REVERSE, FIN_REVERSE_ACKED),
+        Direction::Reverse => (FIN_REVERSE, FIN_FORWARD, FIN_FORWARD_ACKED),
+    };
+    if segment.has(FIN) {
+        added |= fin;
+        // The FIN has a number of its own, behind the payload.
+        record.set_end_of(direction, segment.sequence.wrapping_add(segment.length).wrapping_add(1));
+    }
+    if segment.has(ACK) && flags & other_fin != 0 {
+        let end = record.end_of(if forward { Direction::Reverse } else { Direction::Forward });
+        if segment.acknowledgment.wrapping_sub(end) as i32 >= 0 {
+            added |= acked;
+        }
+    }
+    added
+}
+
+/// The segment of a packet that begins with its IP header; None if it is none, or a later fragment.
+pub(crate) fn segment<F: quiver_ip::Family>(packet: &[u8], length: u32) -> Option<Segment> {
+    let payload = F::payload(packet)?;
+    if payload.protocol != IpProtocol::TCP || payload.fragment.is_some_and(|place| place > 0) {
+        return None;
+    }
+    Segment::of(packet.get(payload.offset..)?, length.checked_sub(payload.offset as u32)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{End, Format, Key};
+    use crate::timeouts::ESTABLISHED;
+    use Direction::{Forward, Reverse};
+
+    /// A new session, and packets of it.
+    struct Connection(Record);
+
+    impl Connection {
+        fn new() -> Connection {
+            let record = Record::default();
+            let (low, high) = (End { address: 1, port: 2 }, End { address: 3, port: 4 });
+            record.begin(&Key { low, high, context: 0, protocol: 6, format: Format::Ip4 }, 0, (0, false), 0);
+            record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+            Connection(record)
+        }
+        fn sends(&self, direction: Direction, flags: u8, (sequence, acknowledgment): (u32, u32), length: u32) -> Effect {
+            self.0.touch(direction, 40 + length, 0);
+            let segment = Segment { flags, sequence, acknowledgment, length };
+            follow(&self.0, direction, segment, FirstWithoutSyn::Remove)
+        }
+        fn state(&self) -> State {
+            self.0.status().state
+        }
+        fn open() -> Connection {
+            let connection = Connection::new();
+            connection.sends(Forward, SYN, (1000, 0), 0);
+            connection.sends(Reverse, SYN | ACK, (2000, 1001), 0);
+            assert_eq!(connection.state(), State::Embryonic);
+            connection.sends(Forward, ACK, (1001, 2001), 0);
+            assert_eq!((connection.state(), connection.0.status().timeout), (State::Established, TCP_ESTABLISHED));
+            connection
+        }
+    }
+
+    #[test]
+    fn a_handshake_establishes_and_a_repeated_syn_does_no_harm() {
+        let connection = Connection::new();
+        for _ in 0..3 {
+            assert_eq!(connection.sends(Forward, SYN, (1000, 0), 0), Effect::None);
+        }
+        assert_eq!(connection.sends(Forward, ACK, (1001, 2001), 0), Effect::None);
+        assert_eq!((connection.state(), connection.0.status().timeout), (State::Embryonic, EMBRYONIC));
+        connection.sends(Reverse, SYN | ACK, (2000, 1001), 0);
+        connection.sends(Forward, ACK, (1001, 2001), 0);
+        assert_eq!(connection.state(), State::Established);
+        assert_ne!(connection.0.status().timeout, ESTABLISHED);
+    }
+
+    #[test]
+    fn both_ends_close_in_either_order() {
+        for [first, second] in [[Forward, Reverse], [Reverse, Forward]] {
+            for length in [0, 50] {
+                let connection = Connection::open();
+                // Sequence number of each end, and the number behind its FIN.
+                let number = |direction| if direction == Forward { 1001 } else { 2001 };
+                connection.sends(first, FIN | ACK, (number(first), number(second)), length);
+                let behind = number(first) + length + 1;
+                // One that acknowledges less than the FIN.
+                connection.sends(second, ACK, (number(second), behind - 1), 0);
+                connection.sends(second, FIN | ACK, (number(second), behind), 0);
+                assert_eq!(connection.state(), State::Established);
+                assert_eq!(connection.sends(first, ACK, (behind, number(second) + 1), 0), Effect::Sooner);
+                assert_eq!((connection.state(), connection.0.status().timeout), (State::TimeWait, CLOSED));
+                // The last ACK once more.
+                assert_eq!(connection.sends(first, ACK, (behind, number(second) + 1), 0), Effect::None);
+            }
+        }
+    }
+
+    #[test]
+    fn an_acknowledgment_below_the_fin_does_not_close() {
+        let connection = Connection::open();
+        connection.sends(Forward, FIN | ACK, (1001, 2001), 0);
+        connection.sends(Reverse, FIN | ACK, (2001, 1001), 0);
+        connection.sends(Forward, ACK, (1002, 2002), 0);
+        assert_eq!(connection.state(), State::Established);
+        connection.sends(Reverse, ACK, (2002, 1002), 0);
+        assert_eq!(connection.state(), State::TimeWait);
+    }
+
+    #[test]
+    fn a_reset_ends_it_and_a_syn_opens_it_anew() {
+        for from in Direction::ALL {
+            let connection = Connection::open();
+            assert_eq!(connection.sends(from, RST, (1001, 0), 0), Effect::Sooner);
+            assert_eq!(connection.0.status().timeout, NOW);
+            // RFC 9293, 3.6.1.
+            connection.sends(Forward, SYN, (5000, 0), 0);
+            assert_eq!((connection.state(), connection.0.status().timeout), (State::Embryonic, EMBRYONIC));
+            connection.sends(Reverse, SYN | ACK, (2000, 5001), 0);
+            connection.sends(Forward, ACK, (5001, 2001), 0);
+            assert_eq!(connection.state(), State::Established);
+        }
+    }
+
+    #[test]
+    fn a_first_packet_without_syn_is_forwarded_once_or_blocks() {
+        let connection = Connection::new();
+        assert_eq!(connection.sends(Forward, ACK, (1000, 1), 0), Effect::Sooner);
+        assert_eq!(connection.sends(Forward, SYN, (1000, 0), 0), Effect::None);
+        assert_eq!(connection.0.status().timeout, NOW);
+        let connection = Connection::new();
+        connection.0.touch(Forward, 40, 0);
+        let segment = Segment { flags: ACK, sequence: 1000, acknowledgment: 1, length: 0 };
+        follow(&connection.0, Forward, segment, FirstWithoutSyn::Security);
+        assert_eq!(connection.0.status(), Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED });
+    }
+
+    #[test]
+    fn segments_are_read_with_their_options() {
+        let mut header = [0; 24];
+        (header[4..8]).copy_from_slice(&7u32.to_be_bytes());
+        (header[8..12]).copy_from_slice(&9u32.to_be_bytes());
+        (header[12], header[13]) = (6 << 4, FIN | ACK);
+        let segment = Segment { flags: FIN | ACK, sequence: 7, acknowledgment: 9, length: 100 };
+        assert_eq!(Segment::of(&header, 124), Some(segment));
+        assert_eq!(Segment::of(&header, 23), None);
+        assert_eq!(Segment::of(&header[..19], 124), None);
+    }
+}
