@@ -1,4 +1,4 @@
-//! Tables with lock-free readers and one writer.
+//! Tables with lock-free readers and one writer, and a directory of sessions with many.
 //!
 //! - [`epoch`]: when may memory be freed that a worker might still be reading (QSBR).
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
@@ -6,6 +6,7 @@
 //! - [`address`]: addresses of either family; [`routes`]: an ordered set of routes, the control side of a table.
 //! - [`prefixes`]: a map of prefixes, near those that they belong with.
 //! - [`hash`]: exact match, for MAC addresses and hosts.
+//! - [`directory`]: sessions by the hash of their key, with many writers; [`keyed`]: that hash.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
 //! - [`shared`]: a map of which a changed copy does.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
@@ -16,8 +17,10 @@ mod sync;
 mod trie;
 
 pub mod address;
+pub mod directory;
 pub mod epoch;
 pub mod hash;
+pub mod keyed;
 pub mod lpm;
 pub mod lpm6;
 pub mod paged;
@@ -30,8 +33,10 @@ pub mod snapshot;
 pub mod spsc;
 
 pub use address::Address;
+pub use directory::{Directory, Inserted, Reference};
 pub use epoch::{Domain, Guard, Reader, ReclaimOnDrop};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, Keys64, Keys128, STILL};
+pub use keyed::KeyedHash;
 pub use lpm::{Lpm, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6View, Lpm6Writer};
 pub use memory::{in_huge_pages, room_in_huge_pages};

@@ -2,11 +2,14 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
+    hint::spin_loop,
     sync::{
         Mutex, MutexGuard,
         atomic::{AtomicPtr, AtomicU64, Ordering, fence},
     },
 };
+#[cfg(not(loom))]
+pub(crate) use std::hint::spin_loop;
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,

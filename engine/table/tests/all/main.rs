@@ -1,5 +1,7 @@
 //! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
 
+#[cfg(not(loom))]
+mod directory;
 mod hash;
 mod lpm;
 mod lpm6;

@@ -1,0 +1,292 @@
+//! A directory of sessions that all workers read and write: from the hash of a key to a [`Reference`].
+//!
+//! Records are private to their owner, the worker of a session's first packet. The directory holds neither keys nor records, only
+//! a tag of each key's hash and where its record is, so callers compare keys themselves. Nobody takes a lock; readers never
+//! wait and never retry.
+//!
+//! - **Places of a key.** Two buckets by two halves of the hash, then a row of buckets in the overflow area. An entry goes into the emptier
+//!   one of the two. Where both are full, it goes into the first bucket with room of its row, and counts as a pass in each full
+//!   bucket before. A search ends at a bucket that no key of its spot has passed.
+//! - **No entry ever moves**, and the directory never grows, so a search cannot miss an entry that is there throughout.
+//! - **One entry per key.** An insertion stores a tentative entry, which readers overlook, and then looks for others of the same
+//!   key. Of two insertions at once at least one sees the other, as both store before they look. Only an insertion that has seen no
+//!   other entry, or has undone all tentative ones that it saw, makes its entry live.
+//!
+//! Reasons and measurements: docs/decisions/0047-session-directory.md.
+use crate::in_huge_pages;
+use crate::memory::prefetch;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+mod bucket;
+mod insert;
+
+use bucket::{Bucket, Entry, SLOTS};
+
+/// Where a session's record is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reference {
+    /// Worker that owns the record.
+    pub owner: u8,
+    /// Pool of the owner that has the record, 0 to 15; the directory stores the lower four bits.
+    pub kind: u8,
+    /// Number of the record in its pool.
+    pub index: u32,
+}
+
+impl Reference {
+    /// Largest kind.
+    pub const KIND_MAX: u8 = 15;
+}
+
+/// Result of [`Directory::insert`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inserted {
+    /// The new entry is there.
+    New,
+    /// Another entry of the same key was there; nothing was stored.
+    Known(Reference),
+    /// All places of the key are taken; nothing was stored.
+    Full,
+}
+
+/// Buckets of the overflow area that an entry may lie in. A search of an overfull directory ends after them.
+const ROW_MAX: usize = 64;
+/// Counters of entries. Owners with equal numbers modulo this one share a counter.
+const COUNTERS: usize = 64;
+
+/// Entries of some owners, on lines of its own.
+#[repr(align(128))]
+struct Counter(AtomicU64);
+
+/// A fixed number of entries, shared by all workers. See the [module](self).
+///
+/// A record's key must not change while an entry refers to it. A record may have several entries, of different keys; their kinds should
+/// differ, because [`Directory::remove`] and [`Directory::replace`] identify an entry by tag and reference.
+pub struct Directory {
+    /// Those of the two choices, then the overflow area.
+    buckets: Box<[Bucket]>,
+    /// Where the overflow area begins.
+    overflow: usize,
+    capacity: usize,
+    counters: Box<[Counter]>,
+}
+
+/// The places of a key, and the tag of its entry.
+struct Home {
+    /// The two buckets of the key, and the first of its row in the overflow area.
+    first: usize,
+    second: usize,
+    row: usize,
+    /// Which of a bucket's passes count for the key.
+    spot: usize,
+    tag: u16,
+}
+
+/// Where a slot is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    bucket: usize,
+    slot: usize,
+}
+
+impl Directory {
+    /// A directory for `capacity` entries, all of which fit. It takes 9.5 bytes for each, and allocates them here.
+    ///
+    /// # Panics
+    /// If the capacity is more than 2^32: indices of records have 32 bits.
+    pub fn new(capacity: usize) -> Directory {
+        assert!(capacity <= 1 << 32, "a directory has at most 2^32 entries, not {capacity}");
+        // PERF: with sessions that come and go at full capacity, 9.9 % of them overflow (0047): a load of 80 % there.
+        let overflow = (capacity + capacity / 16).div_ceil(SLOTS).max(1);
+        let spare = if cfg!(loom) { 1 } else { capacity.div_ceil(8 * SLOTS) + 8 };
+        Directory {
+            buckets: in_huge_pages(overflow + spare, |_| Bucket::new()),
+            overflow,
+            capacity,
+            counters: (0..COUNTERS).map(|_| Counter(AtomicU64::new(0))).collect(),
+        }
+    }
+
+    /// The number of entries that fit. More may.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.buckets) + size_of_val(&*self.counters)
+    }
+
+    /// Number of slots, in which the load of the directory can be expressed.
+    pub fn slots(&self) -> usize {
+        self.buckets.len() * SLOTS
+    }
+
+    /// Number of entries; approximate while workers change it.
+    pub fn len(&self) -> usize {
+        let sum = self.counters.iter().fold(0_u64, |sum, counter| sum.wrapping_add(counter.0.load(Ordering::Relaxed)));
+        // An entry's removal may be counted where its insertion was not yet seen.
+        (sum as i64).max(0) as usize
+    }
+
+    /// Whether there are no entries, as [`Directory::len`] counts them.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fetches the two lines where a key's entry nearly always is.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        let home = self.home(hash);
+        self.fetch(home.first);
+        self.fetch(home.second);
+    }
+
+    /// The first entry with this hash's tag in its two buckets, unverified: so that its record can be fetched. Where that record has another
+    /// key, or where there is none, [`Directory::find`] has the answer; its line in the overflow area is fetched if the key may be there.
+    #[inline(always)]
+    pub fn candidate(&self, hash: u64) -> Option<Reference> {
+        let home = self.home(hash);
+        let (first, second) = (self.buckets.get(home.first)?, self.buckets.get(home.second)?);
+        let slots = first.with_tag(home.tag) | second.with_tag(home.tag) << SLOTS;
+        if slots == 0 {
+            if second.is_passed(home.spot) {
+                self.fetch(home.row);
+            }
+            return None;
+        }
+        let slot = slots.trailing_zeros() as usize;
+        let entry = if slot < SLOTS { first.entry(slot) } else { second.entry(slot - SLOTS) };
+        (entry.has_tag(home.tag) && !entry.is_tentative()).then(|| entry.reference())
+    }
+
+    /// The entry of a key with this hash, which `is` recognizes by the record.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, mut is: impl FnMut(Reference) -> bool) -> Option<Reference> {
+        self.search(&self.home(hash), |_, entry| {
+            let to = entry.reference();
+            (!entry.is_tentative() && is(to)).then_some(to)
+        })
+    }
+
+    /// Changes an entry's reference where it lies: the session has another record now. The key stays. False if no entry
+    /// has the old reference.
+    pub fn replace(&self, hash: u64, old: Reference, new: Reference) -> bool {
+        let home = self.home(hash);
+        let is_done = self.change(&home, old, Entry::live(home.tag, new)).is_some();
+        if is_done && old.owner != new.owner {
+            self.count(old.owner, -1);
+            self.count(new.owner, 1);
+        }
+        is_done
+    }
+
+    /// Removes an entry. False if no entry has this reference.
+    pub fn remove(&self, hash: u64, old: Reference) -> bool {
+        let home = self.home(hash);
+        let Some(place) = self.change(&home, old, Entry::FREE) else { return false };
+        self.unpass(&home, self.step(&home, place));
+        self.count(old.owner, -1);
+        true
+    }
+
+    /// Changes the live entry with a reference, and tells where it was.
+    fn change(&self, home: &Home, old: Reference, to: Entry) -> Option<Place> {
+        let from = Entry::live(home.tag, old);
+        self.search(home, |place, entry| {
+            let bucket = self.buckets.get(place.bucket)?;
+            (entry == from && bucket.change(place.slot, from, to)).then_some(place)
+        })
+    }
+
+    /// Calls `visit` with each entry of the key's tag, until it returns something. An entry that changed meanwhile is visited
+    /// again: a key stays in its slot when its record is replaced, and the old record may already have another key.
+    #[inline(always)]
+    fn search<R>(&self, home: &Home, mut visit: impl FnMut(Place, Entry) -> Option<R>) -> Option<R> {
+        for step in 0..self.steps() {
+            let number = self.bucket_of(home, step);
+            let bucket = self.buckets.get(number)?;
+            let mut slots = bucket.with_tag(home.tag);
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
+                let mut entry = bucket.entry(slot);
+                while entry.has_tag(home.tag) {
+                    if let Some(result) = visit(Place { bucket: number, slot }, entry) {
+                        return Some(result);
+                    }
+                    let before = std::mem::replace(&mut entry, bucket.entry(slot));
+                    if before == entry {
+                        break;
+                    }
+                }
+            }
+            if step > 0 && !bucket.is_passed(home.spot) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The places of a key by its hash, whose halves and bits must all depend on the whole key.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> Home {
+        // Halves select the buckets; tag, row and spot are of a product, whose upper bits depend on all of the hash.
+        let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let part = |bits: u64, of: usize| (((bits & 0xffff_ffff) * of as u64) >> 32) as usize;
+        Home {
+            first: part(hash >> 32, self.overflow),
+            second: part(hash, self.overflow),
+            row: self.overflow + part(mixed >> 16, self.buckets.len() - self.overflow),
+            spot: (mixed >> 13) as usize % SLOTS,
+            tag: ((mixed >> 48) as u16).max(1),
+        }
+    }
+
+    /// Steps of the longest search: the two buckets and a row.
+    #[inline(always)]
+    fn steps(&self) -> usize {
+        2 + ROW_MAX.min(self.buckets.len() - self.overflow)
+    }
+
+    /// The bucket of a step of the search for a key.
+    #[inline(always)]
+    fn bucket_of(&self, home: &Home, step: usize) -> usize {
+        match step {
+            0 => home.first,
+            1 => home.second,
+            _ => {
+                let number = home.row + step - 2;
+                // The area is a circle, and longer than a row or as long.
+                if number < self.buckets.len() { number } else { number - self.buckets.len() + self.overflow }
+            }
+        }
+    }
+
+    /// The step at which a search comes to a place.
+    fn step(&self, home: &Home, place: Place) -> usize {
+        (0..self.steps()).find(|step| self.bucket_of(home, *step) == place.bucket).unwrap_or_default()
+    }
+
+    /// Counts a key out of the buckets that it passed on its way to a step.
+    fn unpass(&self, home: &Home, step: usize) {
+        for number in (1..step).map(|step| self.bucket_of(home, step)) {
+            if let Some(bucket) = self.buckets.get(number) {
+                bucket.unpass(home.spot);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(&self, bucket: usize) {
+        prefetch(self.buckets.as_ptr().wrapping_add(bucket));
+    }
+
+    /// Counts entries of an owner.
+    #[inline(always)]
+    fn count(&self, owner: u8, by: i64) {
+        if let Some(counter) = self.counters.get(usize::from(owner) % COUNTERS) {
+            counter.0.fetch_add(by as u64, Ordering::Relaxed);
+        }
+    }
+}

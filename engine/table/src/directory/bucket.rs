@@ -1,0 +1,199 @@
+//! A bucket of the directory: a cache line of slots, each of them one atomic word.
+//!
+//! | bits of a slot | contents |
+//! |---|---|
+//! | 48 to 63 | tag of the entry's hash; zero in a free slot |
+//! | 47 | the entry is tentative: its insertion may still be undone |
+//! | 44 to 46 | passes: keys of this spot that were stored in later buckets because this one was full, 7 for 7 or more |
+//! | 0 to 43 | the entry's [`Reference`] |
+//!
+//! The passes belong to the bucket, not to the entry: they stay when the slot is filled, changed or emptied.
+use super::Reference;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Slots of a bucket: a line of them. The model of loom needs few.
+pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
+
+const TAG_SHIFT: u32 = 48;
+const TENTATIVE: u64 = 1 << 47;
+const PASS: u64 = 1 << 44;
+const PASSES: u64 = 7 * PASS;
+const OWNER_SHIFT: u32 = 32;
+const KIND_SHIFT: u32 = 40;
+
+/// The entry in a slot, if there is one, without the passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry(u64);
+
+impl Entry {
+    pub(super) const FREE: Entry = Entry(0);
+
+    /// A live entry. The tag is not zero.
+    #[inline(always)]
+    pub(super) fn live(tag: u16, to: Reference) -> Entry {
+        let kind = u64::from(to.kind & Reference::KIND_MAX) << KIND_SHIFT;
+        let owner = u64::from(to.owner) << OWNER_SHIFT;
+        Entry(u64::from(tag) << TAG_SHIFT | kind | owner | u64::from(to.index))
+    }
+    #[inline(always)]
+    pub(super) fn tentative(self) -> Entry {
+        Entry(self.0 | TENTATIVE)
+    }
+    #[inline(always)]
+    pub(super) fn is_tentative(self) -> bool {
+        self.0 & TENTATIVE != 0
+    }
+    #[inline(always)]
+    pub(super) fn has_tag(self, tag: u16) -> bool {
+        self.0 >> TAG_SHIFT == u64::from(tag)
+    }
+    #[inline(always)]
+    pub(super) fn reference(self) -> Reference {
+        Reference {
+            owner: (self.0 >> OWNER_SHIFT) as u8,
+            kind: (self.0 >> KIND_SHIFT) as u8 & Reference::KIND_MAX,
+            index: self.0 as u32,
+        }
+    }
+}
+
+/// A cache line of slots.
+#[repr(align(64))]
+pub(super) struct Bucket([AtomicU64; SLOTS]);
+
+impl Bucket {
+    pub(super) fn new() -> Bucket {
+        Bucket(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    /// The slots with a tag, a bit each. Without branches: which slot it is depends on chance.
+    #[inline(always)]
+    pub(super) fn with_tag(&self, tag: u16) -> u32 {
+        let mut slots = 0;
+        for slot in 0..SLOTS {
+            let word = self.0[slot].load(Ordering::SeqCst);
+            slots |= u32::from(word >> TAG_SHIFT == u64::from(tag)) << slot;
+        }
+        slots
+    }
+
+    /// Number of free slots.
+    #[inline(always)]
+    pub(super) fn room(&self) -> u32 {
+        self.with_tag(0).count_ones()
+    }
+
+    /// The entry in a slot.
+    ///
+    /// Sequentially consistent, as all of this file is: of two insertions that look for each other, one sees the other.
+    /// Such a load is a plain one on x86.
+    #[inline(always)]
+    pub(super) fn entry(&self, slot: usize) -> Entry {
+        self.0.get(slot).map_or(Entry::FREE, |slot| Entry(slot.load(Ordering::SeqCst) & !PASSES))
+    }
+
+    /// Stores an entry in the first free slot. None if there is none.
+    #[inline(always)]
+    pub(super) fn put(&self, entry: Entry) -> Option<usize> {
+        for (number, slot) in self.0.iter().enumerate() {
+            let mut word = slot.load(Ordering::Relaxed);
+            while word >> TAG_SHIFT == 0 {
+                match slot.compare_exchange(word, word | entry.0, Ordering::SeqCst, Ordering::Relaxed) {
+                    Ok(_) => return Some(number),
+                    Err(now) => word = now,
+                }
+            }
+        }
+        None
+    }
+
+    /// Replaces an entry where it lies. False if the slot has another one, or none.
+    #[inline(always)]
+    pub(super) fn change(&self, slot: usize, from: Entry, to: Entry) -> bool {
+        let Some(slot) = self.0.get(slot) else { return false };
+        // Most often there are no passes, and nothing to read before.
+        let mut word = from.0;
+        loop {
+            match slot.compare_exchange(word, word & PASSES | to.0, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) if now & !PASSES == from.0 => word = now,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Whether a key of this spot may lie in a later bucket.
+    #[inline(always)]
+    pub(super) fn is_passed(&self, spot: usize) -> bool {
+        self.0.get(spot % SLOTS).is_some_and(|slot| slot.load(Ordering::SeqCst) & PASSES != 0)
+    }
+
+    /// A key of this spot goes to a later bucket: before its entry is there.
+    pub(super) fn pass(&self, spot: usize) {
+        self.count(spot, |word| (word & PASSES != PASSES).then(|| word + PASS));
+    }
+
+    /// A key of this spot has left later buckets. After 7 at once nobody knows how many are there, so that number stays.
+    pub(super) fn unpass(&self, spot: usize) {
+        self.count(spot, |word| (word & PASSES != 0 && word & PASSES != PASSES).then(|| word - PASS));
+    }
+
+    fn count(&self, spot: usize, change: impl FnMut(u64) -> Option<u64>) {
+        if let Some(slot) = self.0.get(spot % SLOTS) {
+            // Refused where the number is to stay.
+            let _ = slot.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const TO: Reference = Reference { owner: 200, kind: 15, index: u32::MAX - 1 };
+
+    #[test]
+    fn an_entry_keeps_every_bit_of_its_reference() {
+        for to in [TO, Reference { owner: 0, kind: 0, index: 0 }, Reference { owner: 255, kind: 1, index: 1 << 31 }] {
+            for entry in [Entry::live(1, to), Entry::live(u16::MAX, to).tentative()] {
+                assert_eq!(entry.reference(), to);
+                assert_ne!(entry, Entry::FREE);
+            }
+        }
+        assert!(Entry::live(7, TO).has_tag(7) && !Entry::live(7, TO).has_tag(6));
+        assert!(!Entry::live(7, TO).is_tentative() && Entry::live(7, TO).tentative().is_tentative());
+    }
+
+    #[test]
+    fn passes_stay_while_entries_come_and_go() {
+        let bucket = Bucket::new();
+        assert_eq!(size_of::<Bucket>(), 64);
+        bucket.pass(0);
+        let entry = Entry::live(5, TO);
+        for slot in 0..SLOTS {
+            assert_eq!((bucket.room() as usize, bucket.put(entry)), (SLOTS - slot, Some(slot)));
+        }
+        assert_eq!((bucket.room(), bucket.put(entry), bucket.with_tag(5)), (0, None, 0xff));
+        assert!(bucket.is_passed(0) && !bucket.is_passed(1));
+        assert!(bucket.change(0, entry, entry.tentative()) && !bucket.change(0, entry, Entry::FREE));
+        assert_eq!(bucket.entry(0), entry.tentative());
+        assert!(bucket.change(0, entry.tentative(), Entry::FREE));
+        assert_eq!((bucket.room(), bucket.is_passed(0)), (1, true));
+        bucket.unpass(0);
+        bucket.unpass(0);
+        assert!(!bucket.is_passed(0));
+        assert_eq!(bucket.entry(0), Entry::FREE);
+    }
+
+    #[test]
+    fn passes_beyond_seven_stay_for_ever() {
+        let bucket = Bucket::new();
+        (0..6).for_each(|_| bucket.pass(3));
+        (0..6).for_each(|_| bucket.unpass(3));
+        assert!(!bucket.is_passed(3));
+        (0..8).for_each(|_| bucket.pass(3));
+        (0..8).for_each(|_| bucket.unpass(3));
+        assert!(bucket.is_passed(3));
+        assert_eq!(bucket.entry(3), Entry::FREE);
+    }
+}
