@@ -53,6 +53,7 @@ rooms! {
     quiver_dvr: [quiver_bridge, quiver_ip],
     quiver_reassembly: [quiver_interface, quiver_ip],
     quiver_session: [quiver_interface, quiver_ip],
+    quiver_session_sample: [quiver_interface, quiver_ip, quiver_session],
     quiver_urpf: [quiver_ethernet, quiver_interface, quiver_ip],
     quiver_mss_clamp: [quiver_interface, quiver_ip],
     quiver_acl: [quiver_interface, quiver_ip],

@@ -238,7 +238,10 @@ fn told<M: Message, R: Default, A: Answered<R>>(answered: Result<A, Refusal>) ->
 
 fn write_reply<M: Message>(out: &mut Vec<u8>, id: MessageId<M>, context: u32, (retval, body): (Retval, M)) {
     let start = out.len();
+    let client = if M::HEADER == Header::Request { [0; 4].as_slice() } else { &[] };
     id.frame(out, |out| {
+        // A reply that names the client; VPP leaves that field empty, too.
+        out.extend(client);
         out.extend(context.to_be_bytes());
         if M::HEADER == Header::Reply {
             out.extend(retval.0.to_be_bytes());
@@ -247,7 +250,7 @@ fn write_reply<M: Message>(out: &mut Vec<u8>, id: MessageId<M>, context: u32, (r
     });
     if M::HEADER != Header::Reply && retval != Retval::DONE {
         // A reply that describes its retval itself, as a field right behind the context.
-        let at = start + FRAME + 2 + 4;
+        let at = start + FRAME + 2 + client.len() + 4;
         out.get_mut(at..at + 4).into_iter().for_each(|bytes| bytes.copy_from_slice(&retval.0.to_be_bytes()));
     }
 }

@@ -19,6 +19,7 @@ pub const AT_HOME: &[(&str, &str)] = &[
     ("ping_plugin.so", "`ping`"),
     ("policer_plugin.so", "`policer add`, for punted packets"),
     ("sfdp_services_plugin.so", "`sfdp tenant`"),
+    ("sfdp_services_sample_plugin.so", "`set sfdp sample-parser`"),
     ("tap_plugin.so", "`create tap`"),
     ("tracedump_plugin.so", "`show trace`"),
     ("urpf_plugin.so", "`set urpf`"),

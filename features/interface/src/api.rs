@@ -15,6 +15,7 @@ use crate::settings::InterfaceName;
 
 pub mod details;
 mod events;
+mod features;
 mod queues;
 mod settings;
 mod speed;
@@ -31,6 +32,7 @@ pub(crate) fn register(control: &Control) {
         speed::add_messages(file);
         events::add_messages(control, file);
     });
+    features::register(control);
 }
 
 impl From<InterfaceId> for InterfaceIndex {

@@ -109,8 +109,9 @@ enum SessionType {
 impl From<Format> for SessionType {
     fn from(format: Format) -> SessionType {
         match format {
-            Format::Ip4 => SessionType::Ip4,
-            Format::Ip6 => SessionType::Ip6,
+            Format::IP4 => SessionType::Ip4,
+            Format::IP6 => SessionType::Ip6,
+            _ => SessionType::User,
         }
     }
 }

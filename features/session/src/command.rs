@@ -11,6 +11,7 @@ use quiver_wire::IpProtocol;
 
 use crate::expiry::{Which, end_session, end_sessions};
 use crate::interface::{SessionInterface, Tracked};
+use crate::key::{Format, Formats};
 use crate::listing::{self, Listed};
 use crate::node::lifecycle::Blocks;
 use crate::record::{BLOCKED, Direction};
@@ -150,9 +151,21 @@ impl Filter {
     }
 }
 
-/// Address and port of both ends: initiator and responder.
-fn ends(listed: &Listed) -> [String; 2] {
-    listed.ends().map(|end| format!("{}:{}", listed.address(end), end.port))
+/// Both ends: initiator and responder.
+fn ends(control: &Control, listed: &Listed) -> [String; 2] {
+    let formats = control.room::<Formats>();
+    let show = formats.get(listed.key.format).map_or(listing::ip6_end as fn(_) -> _, |format| format.show);
+    listed.ends().map(show)
+}
+
+/// Name of the key's format; of a registered one as VPP has it.
+fn format(control: &Control, listed: &Listed) -> String {
+    let formats = control.room::<Formats>();
+    let name = formats.get(listed.key.format).map_or("unknown", |format| format.name);
+    match listed.key.format {
+        Format::IP4 | Format::IP6 => name.to_owned(),
+        _ => format!("custom-parser: {name}"),
+    }
 }
 
 /// The name of a protocol, or its number.
@@ -179,18 +192,19 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
     let filter = Filter::of(&given)?;
     let most = given.find::<u32>("max")?.map_or(usize::MAX, |most| most as usize);
     let titles =
-        ["Id", "Index", "Tenant", "Thread", "Protocol", "Context", "Initiator", "Responder", "State", "Seconds"];
+        ["Id", "Index", "Tenant", "Thread", "Type", "Protocol", "Context", "Initiator", "Responder", "State", "Seconds"];
     let mut rows = Rows::new(&control, &output, titles);
     let mut left = most;
     let row = |listed: Option<Listed>| {
         let listed = listed.filter(|listed| left > 0 && filter.has(listed))?;
         left -= 1;
-        let [initiator, responder] = ends(&listed);
+        let [initiator, responder] = ends(&control, &listed);
         Some([
             Cell::from(id(&listed)),
             Cell::from(listed.number()),
             Cell::from(listed.tenant.id),
             Cell::from(listed.worker + 1),
+            Cell::from(format(&control, &listed)),
             Cell::from(protocol(&listed)),
             Cell::from(listed.key.context),
             Cell::from(initiator),
@@ -209,7 +223,7 @@ async fn show_tcp(control: Control, given: Matches, output: Output) -> Result<Re
     let mut rows = Rows::new(&control, &output, titles);
     let row = |listed: Option<Listed>| {
         let listed = listed.filter(|listed| listed.key.protocol == IpProtocol::TCP.0 && filter.has(listed))?;
-        let [initiator, responder] = ends(&listed);
+        let [initiator, responder] = ends(&control, &listed);
         let seen = crate::tcp::FLAGS.iter().filter(|(flag, _)| listed.status.flags & flag != 0);
         let seen: Vec<_> = seen.map(|(_, name)| *name).collect();
         Some([
@@ -241,7 +255,7 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
     let number = u64::from_str_radix(digits, 16)
         .map_err(|_| wrong(format!("'{text}' is no id of a session; write one such as 0x100000000")))?;
     let listed = listing::find(control, number).ok_or_else(|| wrong(format!("there is no session {text}")))?;
-    let [initiator, responder] = ends(&listed);
+    let [initiator, responder] = ends(control, &listed);
     let [forward, reverse] = listed.tenant.chains.map(|chain| services(control, &chain));
     let [(forward_packets, forward_bytes), (reverse_packets, reverse_bytes)] = listed.traffic;
     let lines = [

@@ -50,9 +50,18 @@ impl<F: Tracked> InterfaceFeature for SessionInterface<F> {
         true
     }
     fn word(&self, control: &Control, _: Direction) -> Result<u32, ObjectError> {
-        crate::room::begin(control);
-        let slot = control.room::<Tenants>().slot(self.tenant.0);
-        let unknown = || ObjectError::field("tenant", format!("there is no tenant {}", self.tenant.0));
-        Ok(slot.ok_or_else(unknown)?.into())
+        enter(control, &self.tenant)
     }
+}
+
+/// The slot of the tenant to which packets of an interface are to belong, which nodes like `sfdp-interface-input-ip4` put into the column
+/// `hop`. Makes the table of sessions.
+///
+/// # Errors
+/// If there is no such tenant.
+pub fn enter(control: &Control, tenant: &TenantId) -> Result<u32, ObjectError> {
+    crate::room::begin(control);
+    let slot = control.room::<Tenants>().slot(tenant.0);
+    let unknown = || ObjectError::field("tenant", format!("there is no tenant {}", tenant.0));
+    Ok(slot.ok_or_else(unknown)?.into())
 }

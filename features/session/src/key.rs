@@ -3,38 +3,84 @@
 //! A key has the addresses and ports of both ends in an order that does not depend on the direction, the protocol, and the context
 //! of the tenant. The context keeps tenants with the same addresses apart.
 
-use quiver_engine::MetadataKey;
-use quiver_engine::{Frame, Pool};
+use quiver_engine::{Frame, MetadataKey, Pool};
 use quiver_ip::Family;
 use quiver_ip::upper::Upper;
 use quiver_table::KeyedHash;
 use quiver_wire::{Header, IpHeader, IpProtocol};
 
-/// Format of a key.
+/// Format of a key, by its number: [`Formats`] has what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Format {
-    /// IPv4 addresses and ports.
-    Ip4 = 1,
-    /// IPv6 addresses and ports.
-    Ip6 = 2,
-}
+pub struct Format(u8);
 
 impl Format {
-    /// The format of a number; None of numbers without one.
+    /// IPv4 addresses and ports.
+    pub const IP4: Format = Format(1);
+    /// IPv6 addresses and ports.
+    pub const IP6: Format = Format(2);
+
+    /// The format of a number; None of 0, which no format has.
     pub fn of(number: u8) -> Option<Format> {
-        match number {
-            1 => Some(Format::Ip4),
-            2 => Some(Format::Ip6),
-            _ => None,
+        (number != 0).then_some(Format(number))
+    }
+    /// The number.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// Formats there can be: a record has 4 bits for their numbers, of which none is 0.
+pub const FORMATS_MAX: usize = 15;
+
+/// Description of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyFormat {
+    /// Name, such as `ipv4`.
+    pub name: &'static str,
+    /// Text of an end.
+    pub show: fn(End) -> String,
+}
+
+/// The registered formats: a room of the control side.
+#[derive(Default)]
+pub struct Formats(Vec<KeyFormat>);
+
+/// Why a format cannot be registered.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FormatError {
+    /// Another one has its name.
+    #[error("there is a key format `{0}` already; choose another name")]
+    Taken(&'static str),
+    /// There are [`FORMATS_MAX`].
+    #[error("`{0}` would be one key format too many: there can be {FORMATS_MAX}")]
+    Full(&'static str),
+}
+
+impl Formats {
+    /// Adds a format; returns its number.
+    ///
+    /// # Errors
+    /// If the name is taken, or no number is left.
+    pub fn add(&mut self, format: KeyFormat) -> Result<Format, FormatError> {
+        if self.0.iter().any(|known| known.name == format.name) {
+            return Err(FormatError::Taken(format.name));
         }
+        if self.0.len() == FORMATS_MAX {
+            return Err(FormatError::Full(format.name));
+        }
+        self.0.push(format);
+        Ok(Format(self.0.len() as u8))
+    }
+    /// The description of a format.
+    pub fn get(&self, format: Format) -> Option<&KeyFormat> {
+        self.0.get(usize::from(format.0).checked_sub(1)?)
     }
 }
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
-    /// Address; an IPv4 address is the lower 32 bits.
+    /// Address; an IPv4 address is the lower 32 bits. Other formats have values of their own here.
     pub address: u128,
     /// Port of TCP or UDP, or the identifier of an ICMP echo.
     pub port: u16,
@@ -73,8 +119,8 @@ impl Key {
     /// The addresses as four words; of IPv4 the first one has both.
     pub(crate) fn address_words(&self) -> [u64; 4] {
         match self.format {
-            Format::Ip4 => [(self.low.address as u64) << 32 | self.high.address as u32 as u64, 0, 0, 0],
-            Format::Ip6 => {
+            Format::IP4 => [(self.low.address as u64) << 32 | self.high.address as u32 as u64, 0, 0, 0],
+            _ => {
                 let (low, high) = (self.low.address, self.high.address);
                 [(low >> 64) as u64, low as u64, (high >> 64) as u64, high as u64]
             }
@@ -83,8 +129,8 @@ impl Key {
     /// The key of such words.
     pub(crate) fn of_words(addresses: [u64; 4], ports: u64, (protocol, format): (u8, Format)) -> Key {
         let (low, high) = match format {
-            Format::Ip4 => (u128::from(addresses[0] >> 32), u128::from(addresses[0] as u32)),
-            Format::Ip6 => {
+            Format::IP4 => (u128::from(addresses[0] >> 32), u128::from(addresses[0] as u32)),
+            _ => {
                 let of = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
                 (of(addresses[0], addresses[1]), of(addresses[2], addresses[3]))
             }
@@ -96,10 +142,10 @@ impl Key {
     /// The hash by which the directory finds the key.
     pub fn hash(&self, hash: &KeyedHash) -> u64 {
         let (addresses, ports) = (self.address_words(), self.ports_word());
-        let kind = u64::from(self.protocol) << 8 | self.format as u64;
+        let kind = u64::from(self.protocol) << 8 | u64::from(self.format.number());
         match self.format {
-            Format::Ip4 => hash.hash(&[addresses[0], ports, kind]),
-            Format::Ip6 => hash.hash(&[addresses[0], addresses[1], addresses[2], addresses[3], ports, kind]),
+            Format::IP4 => hash.hash(&[addresses[0], ports, kind]),
+            _ => hash.hash(&[addresses[0], addresses[1], addresses[2], addresses[3], ports, kind]),
         }
     }
 }
@@ -170,7 +216,7 @@ pub fn flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFl
     Ok(Flow { ends: (of(header.source(), ports.0), of(header.destination(), ports.1)), protocol })
 }
 
-/// The flow of a frame's packet.
+/// The flow of a packet of a frame.
 ///
 /// # Errors
 /// If the packet belongs to no flow.
@@ -185,12 +231,12 @@ mod tests {
     #[test]
     fn both_directions_have_one_key_and_words_keep_it() {
         let mut random = fastrand::Rng::with_seed(1);
-        for format in [Format::Ip4, Format::Ip6] {
+        for format in [Format::IP4, Format::IP6, Format(3)] {
             for _ in 0..1000 {
                 // Few values, so that addresses and ports are often the same.
                 let address = |random: &mut fastrand::Rng| match format {
-                    Format::Ip4 => u128::from(random.u32(..) & 0xff00_0003),
-                    Format::Ip6 => random.u128(..) & 0xff00_0000_0000_0000_0000_0000_0000_0003,
+                    Format::IP4 => u128::from(random.u32(..) & 0xff00_0003),
+                    _ => random.u128(..) & 0xff00_0000_0000_0000_0000_0000_0000_0003,
                 };
                 let mut end = || End { address: address(&mut random), port: random.u16(..4) };
                 let (a, b) = (end(), end());

@@ -23,7 +23,7 @@ pub mod tcp;
 pub mod tenant;
 pub mod timeouts;
 
-pub use interface::SessionInterface;
+pub use interface::{SessionInterface, enter};
 pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
 pub use tenant::Tenant;
@@ -40,7 +40,8 @@ use quiver_wire::{V4, V6};
 use interface::Tracked;
 use node::input::Input;
 use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
-use node::lookup::Lookup;
+use key::{Formats, KeyFormat};
+use node::lookup::{IpParser, Lookup, Parser};
 use node::owner::Owner;
 use node::pass::Reads;
 use room::Room;
@@ -57,6 +58,12 @@ pub enum SessionError {
     /// A service cannot be registered.
     #[error(transparent)]
     Service(#[from] service::ServiceError),
+    /// A timeout cannot be registered.
+    #[error(transparent)]
+    Timeout(#[from] timeouts::TimeoutError),
+    /// A format of keys cannot be registered.
+    #[error(transparent)]
+    Format(#[from] key::FormatError),
 }
 
 /// Registers the room. IP is registered before.
@@ -76,12 +83,14 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     control.insert_room(tenants);
     control.insert_room(Timeouts::default());
     control.insert_room(Services::default());
+    control.insert_room(Formats::default());
     control.insert_room(Blocks::default());
     control.objects().add(Kind::new(tenant::apply).check(tenant::check));
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
-    register_family::<V4>(control, &reads, &begun)?;
-    register_family::<V6>(control, &reads, &begun)?;
+    control.insert_room(Parts { reads: reads.clone(), begun });
+    register_family::<V4>(control, KeyFormat { name: "ipv4", show: listing::ip4_end })?;
+    register_family::<V6>(control, KeyFormat { name: "ipv6", show: listing::ip6_end })?;
     register_lifecycle(control, &reads)?;
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
@@ -102,25 +111,53 @@ fn register_owner(control: &Control, reads: &Reads) -> Result<(), SessionError> 
     Ok(())
 }
 
-/// Registers the nodes of a family.
-fn register_family<F: Tracked>(control: &Control, reads: &Reads, begun: &Outbox<()>) -> Result<(), SessionError> {
-    let (upper, begun, reads) = (upper::key(control), begun.clone(), reads.clone());
-    let make = move |seed| Lookup::<F>::new(reads.clone(), upper, begun.of(seed));
-    let spec = NodeSpec::new(F::LOOKUP, node::lookup::Next::ARCS, make).describe(describe::<F>);
+/// What nodes that are registered later need.
+struct Parts {
+    reads: Reads,
+    begun: Outbox<()>,
+}
+
+/// What the node of a service needs: it finds packets' sessions, and passes packets on.
+///
+/// # Panics
+/// If this room is not registered: a programming error, named.
+pub fn reads(control: &Control) -> Reads {
+    control.room::<Parts>().reads.clone()
+}
+
+/// Registers a format of keys, and the node that finds the sessions of packets by it. Packets enter it with the slot of their tenant in
+/// the column `hop`.
+///
+/// # Errors
+/// If the format is there, or the graph refuses the node.
+pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Result<(), SessionError> {
+    let format = control.room_mut::<Formats>().add(format)?;
+    let (upper, (reads, begun)) = (upper::key(control), {
+        let parts = control.room::<Parts>();
+        (parts.reads.clone(), parts.begun.clone())
+    });
+    let make = move |seed| Lookup::<P>::new(reads.clone(), format, upper, begun.of(seed));
+    let spec = NodeSpec::new(P::NODE, node::lookup::Next::ARCS, make).describe(P::describe);
     {
         let mut dataplane = control.room_mut::<Dataplane>();
         dataplane.blueprint().node(spec).map_err(DataplaneError::from)?;
         // The packets of other workers' sessions are those that leave for the node of handed-over packets.
-        dataplane.also_called((F::LOOKUP, node::owner::NAME), &format!("{}/remote flow", F::LOOKUP))?;
+        dataplane.also_called((P::NODE, node::owner::NAME), &format!("{}/remote flow", P::NODE))?;
     }
-    add_passing(control, F::LOOKUP).map_err(DataplaneError::from)?;
-    by_tenant(control, F::LOOKUP);
+    add_passing(control, P::NODE).map_err(DataplaneError::from)?;
+    by_tenant(control, P::NODE);
     let of_packet = ["fragment", "unknown-protocol", "icmp-error", "malformed"];
-    undecided(control, F::LOOKUP, Undecided::Packet, &of_packet);
-    undecided(control, F::LOOKUP, Undecided::Load, &["session-table-full", "handoff-full"]);
-    undecided(control, F::LOOKUP, Undecided::NodeBefore, &["no-tenant"]);
+    undecided(control, P::NODE, Undecided::Packet, &of_packet);
+    undecided(control, P::NODE, Undecided::Load, &["session-table-full", "handoff-full"]);
+    undecided(control, P::NODE, Undecided::NodeBefore, &["no-tenant"]);
+    Ok(())
+}
+
+/// Registers the nodes of a family.
+fn register_family<F: Tracked>(control: &Control, format: KeyFormat) -> Result<(), SessionError> {
+    register_parser::<IpParser<F>>(control, format)?;
     let words = FeatureSettings::new(control);
-    let stage = Input::<F>::new(words.of(Direction::Rx));
+    let stage = Input::<IpParser<F>>::new(words.of(Direction::Rx));
     let spec = NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>);
     feature::register::<SessionInterface<F>>(control, words, [spec])?;
     Ok(())
@@ -149,7 +186,7 @@ fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionErr
     Ok(())
 }
 
-/// The tenant decides where packets of its sessions go.
-fn by_tenant(control: &Control, node: &'static str) {
+/// Says of the node of a service that the tenant decides where packets of its sessions go.
+pub fn by_tenant(control: &Control, node: &'static str) {
     decides(control, node, |_, _| Some("session-tenants".to_owned()));
 }

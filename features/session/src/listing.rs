@@ -67,13 +67,23 @@ impl Listed {
         let Key { low, high, .. } = self.key;
         if self.identity.is_from_high() { [high, low] } else { [low, high] }
     }
-    /// The address of an end.
+    /// The address of an end. An end of another format than IPv6 has the lower 32 bits.
     pub fn address(&self, end: End) -> IpAddr {
         match self.key.format {
-            Format::Ip4 => Ipv4Addr::from(end.address as u32).into(),
-            Format::Ip6 => Ipv6Addr::from(end.address).into(),
+            Format::IP6 => Ipv6Addr::from(end.address).into(),
+            _ => Ipv4Addr::from(end.address as u32).into(),
         }
     }
+}
+
+/// Text of an end of IPv4.
+pub(crate) fn ip4_end(end: End) -> String {
+    format!("{}:{}", Ipv4Addr::from(end.address as u32), end.port)
+}
+
+/// Text of an end of IPv6.
+pub(crate) fn ip6_end(end: End) -> String {
+    format!("[{}]:{}", Ipv6Addr::from(end.address), end.port)
 }
 
 /// Worker and record of a number.

@@ -1,7 +1,7 @@
 //! Records of sessions: two cache lines each. Only the worker that owns a session writes its record; other workers compare its key,
 //! and the control thread lists it.
 //!
-//! The first line has what most packets need: key, state, time and counters. The second one has the addresses of IPv6 and what few
+//! The first line has what most packets need: key, state, time and counters. The second one has longer addresses and what few
 //! packets need. All fields are atomic words, so that readers need no lock; on their owner they cost what plain words cost.
 
 use std::sync::OnceLock;
@@ -118,7 +118,7 @@ pub const BLOCKED: u16 = 1 << 15;
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Record {
-    /// IPv4: addresses; IPv6: hash of the key.
+    /// IPv4: addresses; other formats: hash of the key.
     first: AtomicU64,
     ports: AtomicU64,
     identity: AtomicU64,
@@ -128,7 +128,7 @@ pub struct Record {
     bytes: [AtomicU64; 2],
     /// Packets of both directions, 32 bits each.
     packets: AtomicU64,
-    /// Of IPv6.
+    /// Of formats other than IPv4.
     addresses: [AtomicU64; 4],
     /// What of the packets did not fit into 32 bits.
     carry: [AtomicU64; 2],
@@ -149,13 +149,13 @@ impl Record {
     /// Whether the session has a key.
     #[inline(always)]
     pub fn is(&self, key: &Key, hash: u64) -> bool {
-        let kind = u64::from(key.protocol) | (key.format as u64) << 8 | LIVE;
+        let kind = u64::from(key.protocol) | u64::from(key.format.number()) << 8 | LIVE;
         let identity = self.identity.load(Relaxed) & (0xfff | LIVE);
-        let first = if key.format == Format::Ip4 { key.address_words()[0] } else { hash };
+        let first = if key.format == Format::IP4 { key.address_words()[0] } else { hash };
         identity == kind
             && self.first.load(Relaxed) == first
             && self.ports.load(Relaxed) == key.ports_word()
-            && (key.format == Format::Ip4 || self.has_addresses(key))
+            && (key.format == Format::IP4 || self.has_addresses(key))
     }
     fn has_addresses(&self, key: &Key) -> bool {
         self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == other)
@@ -165,8 +165,8 @@ impl Record {
         let identity = self.identity();
         let format = identity.format().filter(|_| identity.is_live())?;
         let addresses = match format {
-            Format::Ip4 => [self.first.load(Relaxed), 0, 0, 0],
-            Format::Ip6 => std::array::from_fn(|i| self.addresses[i].load(Relaxed)),
+            Format::IP4 => [self.first.load(Relaxed), 0, 0, 0],
+            _ => std::array::from_fn(|i| self.addresses[i].load(Relaxed)),
         };
         Some(Key::of_words(addresses, self.ports.load(Relaxed), (identity.protocol(), format)))
     }
@@ -174,8 +174,8 @@ impl Record {
     pub(crate) fn begin(&self, key: &Key, hash: u64, (tenant, is_from_high): (u16, bool), now: u32) {
         let generation = u64::from(self.identity().generation().wrapping_add(1) & GENERATION);
         let addresses = key.address_words();
-        self.first.store(if key.format == Format::Ip4 { addresses[0] } else { hash }, Relaxed);
-        if key.format == Format::Ip6 {
+        self.first.store(if key.format == Format::IP4 { addresses[0] } else { hash }, Relaxed);
+        if key.format != Format::IP4 {
             self.addresses.iter().zip(addresses).for_each(|(own, word)| own.store(word, Relaxed));
         }
         self.ports.store(key.ports_word(), Relaxed);
@@ -185,7 +185,7 @@ impl Record {
             word.store(0, Relaxed);
         }
         let from_high = if is_from_high { FROM_HIGH } else { 0 };
-        let kind = u64::from(key.protocol) | (key.format as u64) << 8;
+        let kind = u64::from(key.protocol) | u64::from(key.format.number()) << 8;
         self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Relaxed);
     }
     /// Ends the session. The generation stays, so that the next one has another.
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_record_keeps_its_key_and_generations_differ() {
-        for format in [Format::Ip4, Format::Ip6] {
+        for format in [Format::IP4, Format::IP6] {
             let (record, key) = (Record::default(), key(format));
             assert_eq!((record.key(), record.is(&key, 9)), (None, false));
             record.begin(&key, 9, (7, true), 100);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_generation_comes_round_and_leaves_other_fields_alone() {
-        let (record, key) = (Record::default(), key(Format::Ip4));
+        let (record, key) = (Record::default(), key(Format::IP4));
         record.identity.store(u64::from(GENERATION) << 32, Relaxed);
         record.begin(&key, 0, (0xffff, true), 0);
         let identity = record.identity();
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn packets_are_counted_beyond_32_bits() {
         let record = Record::default();
-        record.begin(&key(Format::Ip4), 0, (0, false), 0);
+        record.begin(&key(Format::IP4), 0, (0, false), 0);
         record.packets.store(u64::from(u32::MAX) | 5 << 32, Relaxed);
         record.touch(Direction::Forward, 100, 7);
         record.touch(Direction::Forward, 100, 8);

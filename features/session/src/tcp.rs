@@ -3,7 +3,8 @@
 //! This is the compatible mode: it follows the flags and the numbers of FINs, and drops nothing that an end would have to judge by
 //! its window. A reset ends a session at once, as in VPP.
 
-use quiver_wire::IpProtocol;
+use quiver_ip::Family;
+use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::record::{BLOCKED, Direction, Record, State, Status};
 use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
@@ -154,9 +155,9 @@ fn noted(record: &Record, direction: Direction, segment: Segment, flags: u16) ->
     added
 }
 
-/// The segment of a packet that begins with its IP header; None if it is none, or a later fragment.
-pub(crate) fn segment<F: quiver_ip::Family>(packet: &[u8], length: u32) -> Option<Segment> {
-    let payload = F::payload(packet)?;
+/// The segment of a packet of this length that begins with its IP header; None if it is none, or a later fragment.
+pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
+    let payload = if packet.first()? >> 4 == 6 { V6::payload(packet)? } else { V4::payload(packet)? };
     if payload.protocol != IpProtocol::TCP || payload.fragment.is_some_and(|place| place > 0) {
         return None;
     }
@@ -177,7 +178,7 @@ mod tests {
         fn new() -> Connection {
             let record = Record::default();
             let (low, high) = (End { address: 1, port: 2 }, End { address: 3, port: 4 });
-            record.begin(&Key { low, high, context: 0, protocol: 6, format: Format::Ip4 }, 0, (0, false), 0);
+            record.begin(&Key { low, high, context: 0, protocol: 6, format: Format::IP4 }, 0, (0, false), 0);
             record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
             Connection(record)
         }

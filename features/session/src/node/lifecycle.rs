@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use quiver_engine::{Context, Frame, Node, arcs};
-use quiver_wire::{IpProtocol, V4, V6};
+use quiver_wire::IpProtocol;
 
 use super::pass::{Packet, Reads, Work};
-use crate::key::Format;
 use crate::record::{BLOCKED, Direction, State, Status};
 use crate::tcp::{Effect, FirstWithoutSyn, follow, segment};
 use crate::timeouts::ESTABLISHED;
@@ -73,13 +72,8 @@ impl Lifecycle {
         if self.check.is_some_and(|check| chain.has(check)) {
             return true;
         }
-        let (bytes, length) = (frame.bytes(cx.pool, i), frame.length[i]);
-        let segment = match packet.record.identity().format() {
-            Some(Format::Ip6) => segment::<V6>(bytes, length),
-            _ => segment::<V4>(bytes, length),
-        };
         // A later fragment has no flags.
-        let Some(segment) = segment else { return true };
+        let Some(segment) = segment(frame.bytes(cx.pool, i), frame.length[i]) else { return true };
         if follow(packet.record, packet.mark.direction, segment, self.blocks.get()) == Effect::Sooner {
             work.look_soon(packet.mark.index);
         }

@@ -4,13 +4,15 @@
 use std::marker::PhantomData;
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, arcs};
+use quiver_engine::trace::Record;
+use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, Pool, arcs};
+use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
 
 use super::owner;
 use super::pass::{Packet, Reads};
 use crate::interface::Tracked;
-use crate::key::{Format, Key, NoFlow, flow_of};
+use crate::key::{Flow, Format, Key, NoFlow, flow_of};
 use crate::record::{Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark, Sessions};
 use crate::tenant::TenantRow;
@@ -42,39 +44,65 @@ impl From<NoFlow> for Next {
     }
 }
 
+/// Finds the flow of packets, whose ends are keys of one format.
+pub trait Parser: 'static {
+    /// Name of the node that finds the sessions of packets.
+    const NODE: &'static str;
+    /// The flow of a row of a frame. `upper` has the ports of later fragments.
+    ///
+    /// # Errors
+    /// If the packet belongs to no flow.
+    fn flow(frame: &Frame, pool: &Pool, i: usize, upper: MetadataKey<Upper>) -> Result<Flow, NoFlow>;
+    /// Text of a packet in a trace.
+    fn describe(record: &Record) -> String;
+}
+
+/// Flows of a family, by addresses and ports.
+pub struct IpParser<F>(PhantomData<F>);
+
+impl<F: Tracked> Parser for IpParser<F> {
+    const NODE: &'static str = F::LOOKUP;
+    fn flow(frame: &Frame, pool: &Pool, i: usize, upper: MetadataKey<Upper>) -> Result<Flow, NoFlow> {
+        flow_of::<F>(frame, pool, i, upper)
+    }
+    fn describe(record: &Record) -> String {
+        describe::<F>(record)
+    }
+}
+
 /// The node.
-pub struct Lookup<F> {
+pub struct Lookup<P> {
     reads: Reads,
+    format: Format,
     upper: MetadataKey<Upper>,
     /// Hears of the first session.
     begun: Outbox<()>,
-    family: PhantomData<F>,
+    parser: PhantomData<fn() -> P>,
 }
 
-impl<F: Tracked> Lookup<F> {
-    /// A node that tells of the first session.
-    pub fn new(reads: Reads, upper: MetadataKey<Upper>, begun: Outbox<()>) -> Lookup<F> {
-        Lookup { reads, upper, begun, family: PhantomData }
+impl<P: Parser> Lookup<P> {
+    /// A node for keys of a format, which tells of the first session.
+    pub fn new(reads: Reads, format: Format, upper: MetadataKey<Upper>, begun: Outbox<()>) -> Lookup<P> {
+        Lookup { reads, format, upper, begun, parser: PhantomData }
     }
-    const FORMAT: Format = if F::VERSION == 4 { Format::Ip4 } else { Format::Ip6 };
 }
 
 /// A row whose key is known.
 #[derive(Clone, Copy)]
-struct Row {
+struct Keyed {
     key: Key,
     hash: u64,
     is_from_high: bool,
 }
 
-impl<F: Tracked> Node for Lookup<F> {
+impl<P: Parser> Node for Lookup<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let Some(work) = self.reads.begin(cx, Next::ARCS.len()) else {
             (0..frame.len()).for_each(|i| frame.next[i] = Next::NoTenant.into());
             return;
         };
         let rows = self.reads.rows.read(cx.guard);
-        let mut keys: [Option<Row>; BLOCK] = [None; BLOCK];
+        let mut keys: [Option<Keyed>; BLOCK] = [None; BLOCK];
         // PERF: the misses of a whole frame are under way together.
         for i in 0..frame.len() {
             let slot = frame.hop[i];
@@ -82,12 +110,12 @@ impl<F: Tracked> Node for Lookup<F> {
                 frame.next[i] = Next::NoTenant.into();
                 continue;
             };
-            match flow_of::<F>(frame, cx.pool, i, self.upper) {
+            match P::flow(frame, cx.pool, i, self.upper) {
                 Ok(flow) => {
-                    let (key, is_from_high) = Key::new(flow.ends, tenant.context, (flow.protocol, Self::FORMAT));
+                    let (key, is_from_high) = Key::new(flow.ends, tenant.context, (flow.protocol, self.format));
                     let hash = work.sessions.hash(&key);
                     work.sessions.prefetch(hash);
-                    keys[i] = Some(Row { key, hash, is_from_high });
+                    keys[i] = Some(Keyed { key, hash, is_from_high });
                 }
                 Err(why) => frame.next[i] = Next::from(why).into(),
             }
@@ -138,13 +166,13 @@ impl<F: Tracked> Node for Lookup<F> {
     }
 }
 
-impl<F: Tracked> Lookup<F> {
+impl<P: Parser> Lookup<P> {
     #[cold]
     fn begin(
         &self,
         sessions: &Sessions,
         cx: &Context<'_>,
-        row: &Row,
+        row: &Keyed,
         tenant: (u16, &TenantRow),
     ) -> Found {
         let found = sessions.begin(cx, (&row.key, row.hash), tenant, row.is_from_high);
