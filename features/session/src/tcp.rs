@@ -15,7 +15,9 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// Flags of a session: the responder's SYN has come.
+/// Flags of a session: its first segment was a SYN.
+pub const SYN_FORWARD: u16 = 1 << 8;
+/// The responder's SYN has come.
 pub const SYN_REVERSE: u16 = 1 << 0;
 /// The responder has acknowledged the initiator's SYN.
 pub const SYN_ACKED: u16 = 1 << 1;
@@ -34,6 +36,7 @@ pub const NO_SYN: u16 = 1 << 7;
 
 /// The flags of a session, with their names for people.
 pub const FLAGS: &[(u16, &str)] = &[
+    (SYN_FORWARD, "initiator-syn"),
     (SYN_REVERSE, "responder-syn"),
     (SYN_ACKED, "syn-acknowledged"),
     (FIN_FORWARD, "initiator-fin"),
@@ -91,7 +94,8 @@ pub enum Effect {
 pub fn follow(record: &Record, direction: Direction, segment: Segment, first: FirstWithoutSyn) -> Effect {
     let before = record.status();
     let mut status = before;
-    let is_first = record.traffic(Direction::Forward).0 + record.traffic(Direction::Reverse).0 == 1;
+    // Counters do not tell the first segment: several packets of a frame have been counted before the first one comes here.
+    let is_first = before.flags & (SYN_FORWARD | NO_SYN) == 0;
     if is_first && !segment.has(SYN) {
         let (timeout, flags) = match first {
             FirstWithoutSyn::Remove => (NOW, NO_SYN),
@@ -108,9 +112,9 @@ pub fn follow(record: &Record, direction: Direction, segment: Segment, first: Fi
         status = Status { timeout: NOW, flags: before.flags | CLOSING, ..before };
     } else if forward && segment.has(SYN) && before.flags & CLOSING != 0 {
         // RFC 9293, 3.6.1: the ports may be used again. What is late of the old connection does not get in its way.
-        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
+        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: SYN_FORWARD };
     } else {
-        status.flags |= noted(record, direction, segment, before.flags);
+        status.flags |= SYN_FORWARD | noted(record, direction, segment, before.flags);
         let are_open = SYN_REVERSE | SYN_ACKED;
         let is_answered = forward && segment.has(ACK) && before.flags & are_open == are_open;
         if before.state == State::Embryonic && is_answered {
@@ -269,6 +273,8 @@ mod tests {
         assert_eq!(connection.sends(Forward, SYN, (1000, 0), 0), Effect::None);
         assert_eq!(connection.0.status().timeout, NOW);
         let connection = Connection::new();
+        // Both packets come in one frame.
+        connection.0.touch(Forward, 40, 0);
         connection.0.touch(Forward, 40, 0);
         let segment = Segment { flags: ACK, sequence: 1000, acknowledgment: 1, length: 0 };
         follow(&connection.0, Forward, segment, FirstWithoutSyn::Security);
