@@ -420,13 +420,8 @@ fn tenants(control: &Control, _: SfdpTenantDump) -> impl Iterator<Item = SfdpTen
         let row = tenants.row(slot);
         let [forward_bitmap, reverse_bitmap] = row.chains.map(|chain| chain.bitmap());
         let timeout = row.timeouts[..control.room::<Timeouts>().all().len()].to_vec();
-        let details = SfdpTenantDetails {
-            index: slot.into(),
-            context_id: row.context,
-            forward_bitmap,
-            reverse_bitmap,
-            timeout,
-        };
+        let details =
+            SfdpTenantDetails { index: slot.into(), context_id: row.context, forward_bitmap, reverse_bitmap, timeout };
         Some((id, details))
     })
 }

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use quiver_control::Control;
-use serde_json::json;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use quiver_interface::InterfaceName;
 use quiver_ip::api::by_family;
 use quiver_wire::IpProtocol;
+use serde_json::json;
 
 use crate::expiry::{Which, end_session, end_sessions};
 use crate::interface::{SessionInterface, Tracked};
@@ -191,8 +191,19 @@ fn state(listed: &Listed) -> &'static str {
 async fn show_sessions(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let filter = Filter::of(&given)?;
     let most = given.find::<u32>("max")?.map_or(usize::MAX, |most| most as usize);
-    let titles =
-        ["Id", "Index", "Tenant", "Thread", "Type", "Protocol", "Context", "Initiator", "Responder", "State", "Seconds"];
+    let titles = [
+        "Id",
+        "Index",
+        "Tenant",
+        "Thread",
+        "Type",
+        "Protocol",
+        "Context",
+        "Initiator",
+        "Responder",
+        "State",
+        "Seconds",
+    ];
     let mut rows = Rows::new(&control, &output, titles);
     let mut left = most;
     let row = |listed: Option<Listed>| {

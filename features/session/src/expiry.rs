@@ -122,7 +122,13 @@ pub enum Which {
 }
 
 /// Ends sessions of a worker whose records are from `first` on; returns the record to go on with.
-fn end_some(sessions: &Sessions, owned: &Owned, shard: &mut Shard, (number, first): (usize, u32), which: Which) -> Option<u32> {
+fn end_some(
+    sessions: &Sessions,
+    owned: &Owned,
+    shard: &mut Shard,
+    (number, first): (usize, u32),
+    which: Which,
+) -> Option<u32> {
     let end = first.saturating_add(LOOKS).min(shard.used());
     for index in first..end {
         let Some(identity) = owned.records.get(index).map(|record| record.identity()) else { continue };

@@ -157,6 +157,8 @@ pub struct Flow {
     pub ends: (End, End),
     /// Protocol.
     pub protocol: IpProtocol,
+    /// Whether the packet is an ICMP error about a packet of the flow, from the receiver of that packet's side.
+    pub is_error: bool,
 }
 
 /// Why a packet has no session.
@@ -166,7 +168,7 @@ pub enum NoFlow {
     Fragment,
     /// A protocol without ports, or an ICMP message that is no echo.
     Protocol,
-    /// An ICMP error.
+    /// An ICMP error about no packet of a flow.
     IcmpError,
     /// The packet is truncated or malformed.
     Malformed,
@@ -190,6 +192,23 @@ fn icmp(protocol: IpProtocol, kind: u8) -> Result<(), NoFlow> {
 /// # Errors
 /// If the packet belongs to no flow.
 pub fn flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFlow> {
+    match own_flow::<F>(packet, noted) {
+        Err(NoFlow::IcmpError) => quoted_flow::<F>(packet).ok_or(NoFlow::IcmpError),
+        found => found,
+    }
+}
+
+/// The flow that an ICMP error is about, by the packet that it quotes (RFC 792; RFC 4443, 2.4 (c)).
+fn quoted_flow<F: Family>(packet: &[u8]) -> Option<Flow> {
+    /// Bytes of the error in front of the quoted packet.
+    const ICMP_HEADER: usize = 8;
+    let quoted = packet.get(F::payload(packet)?.offset + ICMP_HEADER..)?;
+    let Flow { ends: (source, destination), protocol, .. } = own_flow::<F>(quoted, None).ok()?;
+    Some(Flow { ends: (destination, source), protocol, is_error: true })
+}
+
+/// The flow of a packet that is no ICMP error.
+fn own_flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFlow> {
     let (header, _) = F::Header::parse(packet).ok_or(NoFlow::Malformed)?;
     let payload = F::payload(packet).ok_or(NoFlow::Malformed)?;
     let protocol = payload.protocol;
@@ -213,7 +232,8 @@ pub fn flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFl
         }
     };
     let of = |address, port| End { address: F::to_bits(address), port };
-    Ok(Flow { ends: (of(header.source(), ports.0), of(header.destination(), ports.1)), protocol })
+    let ends = (of(header.source(), ports.0), of(header.destination(), ports.1));
+    Ok(Flow { ends, protocol, is_error: false })
 }
 
 /// The flow of a packet of a frame.
@@ -244,8 +264,7 @@ mod tests {
                 let (back, back_from_high) = Key::new((b, a), 7, (IpProtocol::TCP, format));
                 assert_eq!(there, back);
                 assert_eq!(from_high != back_from_high, a != b);
-                let again =
-                    Key::of_words(there.address_words(), there.ports_word(), (there.protocol, there.format));
+                let again = Key::of_words(there.address_words(), there.ports_word(), (there.protocol, there.format));
                 assert_eq!(again, there);
                 let (other, _) = Key::new((a, b), 8, (IpProtocol::TCP, format));
                 let hash = KeyedHash::new([1, 2, 3, 4]);

@@ -38,9 +38,9 @@ use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
 use interface::Tracked;
+use key::{Formats, KeyFormat};
 use node::input::Input;
 use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
-use key::{Formats, KeyFormat};
 use node::lookup::{IpParser, Lookup, Parser};
 use node::owner::Owner;
 use node::pass::Reads;

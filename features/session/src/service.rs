@@ -131,6 +131,10 @@ impl Chain {
     pub fn service(&self, position: u8) -> u8 {
         if position < self.length { self.services[usize::from(position) % CHAIN_MAX] } else { DROP }
     }
+    /// The number of the last service.
+    pub fn last(&self) -> u8 {
+        self.services().last().copied().unwrap_or(DROP)
+    }
     /// A bit for each service, by its number.
     pub fn bitmap(&self) -> u64 {
         self.services().iter().fold(0, |bits, service| bits | 1 << service)

@@ -31,12 +31,22 @@ pub struct Mark {
     pub direction: Direction,
     /// Position of the next service in the chain.
     pub position: u8,
+    /// Whether the packet is an ICMP error about a packet of the session.
+    pub is_error: bool,
 }
+
+/// The bit of [`Mark::is_error`].
+const ERROR: u64 = 1 << 29;
 
 impl Metadata for Mark {
     fn to_word(self) -> u64 {
-        let Mark { index, generation, direction, position } = self;
-        u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25 | u64::from(generation) << 32
+        let Mark { index, generation, direction, position, is_error } = self;
+        let error = if is_error { ERROR } else { 0 };
+        u64::from(index)
+            | u64::from(direction as u8) << 24
+            | u64::from(position) << 25
+            | error
+            | u64::from(generation) << 32
     }
     fn of_word(word: u64) -> Mark {
         let direction = Direction::reverse(word & 1 << 24 != 0);
@@ -45,6 +55,7 @@ impl Metadata for Mark {
             generation: (word >> 32) as u32,
             direction,
             position: (word >> 25) as u8 & 0xf,
+            is_error: word & ERROR != 0,
         }
     }
 }
@@ -213,7 +224,13 @@ impl Sessions {
     pub(crate) fn mark(&self, reference: Reference, is_from_high: bool) -> Option<Mark> {
         let identity = self.record(reference)?.identity();
         let direction = Direction::reverse(is_from_high != identity.is_from_high());
-        Some(Mark { index: reference.index, generation: identity.generation(), direction, position: 0 })
+        Some(Mark {
+            index: reference.index,
+            generation: identity.generation(),
+            direction,
+            position: 0,
+            is_error: false,
+        })
     }
     /// Begins a session on a worker, unless another worker begins it in the same moment.
     pub(crate) fn begin(

@@ -186,7 +186,13 @@ mod tests {
             record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
             Connection(record)
         }
-        fn sends(&self, direction: Direction, flags: u8, (sequence, acknowledgment): (u32, u32), length: u32) -> Effect {
+        fn sends(
+            &self,
+            direction: Direction,
+            flags: u8,
+            (sequence, acknowledgment): (u32, u32),
+            length: u32,
+        ) -> Effect {
             self.0.touch(direction, 40 + length, 0);
             let segment = Segment { flags, sequence, acknowledgment, length };
             follow(&self.0, direction, segment, FirstWithoutSyn::Remove)
@@ -278,7 +284,10 @@ mod tests {
         connection.0.touch(Forward, 40, 0);
         let segment = Segment { flags: ACK, sequence: 1000, acknowledgment: 1, length: 0 };
         follow(&connection.0, Forward, segment, FirstWithoutSyn::Security);
-        assert_eq!(connection.0.status(), Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED });
+        assert_eq!(
+            connection.0.status(),
+            Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED }
+        );
     }
 
     #[test]

@@ -38,8 +38,9 @@ fn is_enabled(control: &Control, request: FeatureIsEnabled) -> Result<FeatureIsE
         .feature_arcs()
         .find(|(arc, _)| arc.name == arc_name.as_str())
         .ok_or_else(|| unknown(&format!("arc_name: there is no feature arc {}", arc_name.as_str())))?;
-    let (_, place) = features.into_iter().find(|(feature, _)| feature.node == feature_name.as_str()).ok_or_else(|| {
-        unknown(&format!("feature_name: arc {} has no feature {}", arc_name.as_str(), feature_name.as_str()))
-    })?;
+    let (_, place) =
+        features.into_iter().find(|(feature, _)| feature.node == feature_name.as_str()).ok_or_else(|| {
+            unknown(&format!("feature_name: arc {} has no feature {}", arc_name.as_str(), feature_name.as_str()))
+        })?;
     Ok(FeatureIsEnabledReply { retval: 0, is_enabled: graph.is_enabled_on(place, interface.id.0) })
 }

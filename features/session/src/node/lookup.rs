@@ -93,6 +93,7 @@ struct Keyed {
     key: Key,
     hash: u64,
     is_from_high: bool,
+    is_error: bool,
 }
 
 impl<P: Parser> Node for Lookup<P> {
@@ -115,7 +116,7 @@ impl<P: Parser> Node for Lookup<P> {
                     let (key, is_from_high) = Key::new(flow.ends, tenant.context, (flow.protocol, self.format));
                     let hash = work.sessions.hash(&key);
                     work.sessions.prefetch(hash);
-                    keys[i] = Some(Keyed { key, hash, is_from_high });
+                    keys[i] = Some(Keyed { key, hash, is_from_high, is_error: flow.is_error });
                 }
                 Err(why) => frame.next[i] = Next::from(why).into(),
             }
@@ -130,9 +131,19 @@ impl<P: Parser> Node for Lookup<P> {
             let found = match work.sessions.find(&row.key, row.hash) {
                 Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
                 Some(there) => Found::There(there),
+                None if row.is_error => {
+                    frame.next[i] = Next::IcmpError.into();
+                    continue;
+                }
                 None if cx.is_rehearsal() => {
                     // Nothing begins in a rehearsal: the packet passes the services that it would pass.
-                    let mark = Mark { index: OWNED_MAX as u32 - 1, generation: 0, direction: Direction::Forward, position: 0 };
+                    let mark = Mark {
+                        index: OWNED_MAX as u32 - 1,
+                        generation: 0,
+                        direction: Direction::Forward,
+                        position: 0,
+                        is_error: false,
+                    };
                     frame.set_metadata(cx.pool, i, self.reads.mark, mark);
                     work.rehearse(cx, frame, i);
                     continue;
@@ -145,17 +156,18 @@ impl<P: Parser> Node for Lookup<P> {
             match found {
                 Found::Here(index) => {
                     let reference = work.sessions.own(cx.worker, index);
-                    let packet = work.sessions.mark(reference, row.is_from_high);
-                    let packet = packet.and_then(|mark| Packet::of(work.owned, rows, mark));
+                    let mark = work.sessions.mark(reference, row.is_from_high);
+                    let mark = mark.map(|mark| Mark { is_error: row.is_error, ..mark });
+                    let packet = mark.and_then(|mark| Packet::of(work.owned, rows, mark));
                     let Some(packet) = packet else { continue };
                     if !cx.is_rehearsal() {
-                        packet.record.touch(packet.mark.direction, frame.length[i], now);
+                        packet.touch(frame.length[i], now);
                     }
                     work.pass(cx, frame, i, packet);
                 }
                 Found::There(there) => {
                     let Some(mark) = work.sessions.mark(there, row.is_from_high) else { continue };
-                    frame.set_metadata(cx.pool, i, self.reads.mark, mark);
+                    frame.set_metadata(cx.pool, i, self.reads.mark, Mark { is_error: row.is_error, ..mark });
                     if !cx.hand_off(frame, i, usize::from(there.owner), Next::Owner) {
                         frame.next[i] = Next::Busy.into();
                     }
@@ -168,13 +180,7 @@ impl<P: Parser> Node for Lookup<P> {
 
 impl<P: Parser> Lookup<P> {
     #[cold]
-    fn begin(
-        &self,
-        sessions: &Sessions,
-        cx: &Context<'_>,
-        row: &Keyed,
-        tenant: (u16, &TenantRow),
-    ) -> Found {
+    fn begin(&self, sessions: &Sessions, cx: &Context<'_>, row: &Keyed, tenant: (u16, &TenantRow)) -> Found {
         let found = sessions.begin(cx, (&row.key, row.hash), tenant, row.is_from_high);
         if matches!(found, Found::Here(_)) && sessions.is_first(cx.worker) {
             self.begun.send(());

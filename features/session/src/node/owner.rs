@@ -28,7 +28,7 @@ impl Node for Owner {
             match work.as_ref().and_then(|work| Some((work, work.packet(cx, frame, i)?))) {
                 Some((work, packet)) => {
                     if !cx.is_rehearsal() {
-                        packet.record.touch(packet.mark.direction, frame.length[i], work.ticks(cx));
+                        packet.touch(frame.length[i], work.ticks(cx));
                     }
                     work.pass(cx, frame, i, packet);
                 }

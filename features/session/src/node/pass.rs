@@ -47,7 +47,16 @@ impl<'a> Packet<'a> {
         if self.record.status().flags & BLOCKED != 0 {
             return DROP;
         }
-        self.tenant.chains[self.mark.direction as usize].service(self.mark.position)
+        let chain = &self.tenant.chains[self.mark.direction as usize];
+        // Services follow the packets of the ends, and not what routers say of them.
+        if self.mark.is_error { chain.last() } else { chain.service(self.mark.position) }
+    }
+    /// Counts the packet of a row, and notes its time. An error prolongs no session, and belongs to no end.
+    #[inline(always)]
+    pub(crate) fn touch(&self, length: u32, now: u32) {
+        if !self.mark.is_error {
+            self.record.touch(self.mark.direction, length, now);
+        }
     }
 }
 
