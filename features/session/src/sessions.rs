@@ -71,6 +71,8 @@ pub struct Owned {
     lead: AtomicU64,
     /// Nanoseconds by which the worker's time is ahead of control's clock.
     difference: AtomicU64,
+    /// Number of its sessions.
+    live: AtomicU64,
 }
 
 impl Owned {
@@ -134,6 +136,8 @@ pub struct Sessions {
     directory: Directory,
     hash: KeyedHash,
     owned: Box<[Owned]>,
+    /// Sessions there may be.
+    most: usize,
     /// Ticks of an interval of the wheels.
     interval: u32,
 }
@@ -148,11 +152,13 @@ impl Sessions {
             shard: AtomicRefCell::default(),
             lead: AtomicU64::new(0),
             difference: AtomicU64::new(0),
+            live: AtomicU64::new(0),
         };
         Sessions {
             directory: Directory::new(most),
             hash: KeyedHash::new(secret),
             owned: (0..workers).map(owned).collect(),
+            most,
             interval: interval.max(1),
         }
     }
@@ -167,11 +173,11 @@ impl Sessions {
     }
     /// Sessions there may be.
     pub fn capacity(&self) -> usize {
-        self.directory.capacity()
+        self.most
     }
     /// Sessions there are, roughly while workers change them.
     pub fn len(&self) -> usize {
-        self.directory.len()
+        self.owned.iter().map(|owned| owned.live.load(Relaxed) as usize).sum()
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
@@ -241,6 +247,10 @@ impl Sessions {
         is_from_high: bool,
     ) -> Found {
         let Some(owned) = self.of(cx.worker) else { return Found::Full };
+        // Workers that begin sessions in the same moment may exceed this by one each.
+        if self.len() >= self.most {
+            return Found::Full;
+        }
         let (mut shard, now) = (owned.shard(), owned.time(cx.now));
         let Some(index) = shard.take((self.capacity() * 2).min(OWNED_MAX) as u32) else { return Found::Full };
         let Some(record) = owned.records.allocate(index) else { return Found::Full };
@@ -252,6 +262,7 @@ impl Sessions {
             Inserted::New => {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
+                owned.live.store(shard.live() as u64, Relaxed);
                 Found::Here(index)
             }
             known => {
@@ -272,6 +283,7 @@ impl Sessions {
         self.directory.remove(self.hash(&key), self.own(worker, index));
         record.end();
         shard.ended(index);
+        owned.live.store(shard.live() as u64, Relaxed);
     }
 }
 

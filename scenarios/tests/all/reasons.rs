@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 41] = [
+const EXCEPTIONS: [Exception; 47] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -101,6 +101,12 @@ const EXCEPTIONS: [Exception; 41] = [
     except(("ip6-reassembly", "handoff-full"), BEHIND, "features/reassembly/tests/all/workers.rs", NAMED),
     except(("ip6-full-reassembly-feature", "handoff-full"), BEHIND, "features/reassembly/tests/all/workers.rs", NAMED),
     except(("ip6-sv-reassembly-feature", "handoff-full"), BEHIND, "features/reassembly/tests/all/workers.rs", NAMED),
+    except(("sfdp-lookup-ip4", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
+    except(("sfdp-lookup-ip6", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
+    except(("sample-ip4-parser", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
+    except(("sfdp-lookup-ip4", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
+    except(("sfdp-lookup-ip6", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
+    except(("sample-ip4-parser", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("ip4-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip6-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip4-punt-echo-reply", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
@@ -125,6 +131,7 @@ const EXCEPTIONS: [Exception; 41] = [
 ];
 const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
+const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";
 const NAMED: &str = "a_worker_that_does_not_keep_up_is_named";
 const PROGRAMS: &str = "no program of a scenario sends packets";
 const IMPOSSIBLE: &str = "what_cannot_be_is_dropped_by_name";

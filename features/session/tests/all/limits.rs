@@ -1,0 +1,161 @@
+//! Sessions of several workers, and what happens at limits.
+
+use std::time::Duration;
+
+use quiver_scenarios::ROOMS;
+use quiver_session::room::Room;
+use quiver_session::{SessionDefaults, set_session_defaults};
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+
+/// A way into sessions: the node that finds them, the family, and the command that has interface pg0 or pg1 use it.
+const WAYS: [(&str, bool, &str); 3] = [
+    ("sfdp-lookup-ip4", false, "set sfdp interface-input INTERFACE tenant 1"),
+    ("sfdp-lookup-ip6", true, "set sfdp interface-input INTERFACE tenant 1 ip6"),
+    ("sample-ip4-parser", false, "set sfdp sample-parser INTERFACE tenant 1"),
+];
+
+/// A router whose interfaces pg0 and pg1 two workers receive; packets of both have sessions, `sessions` at most.
+fn router(way: &str, sessions: usize) -> Daemon {
+    let mut daemon =
+        Daemon::new(ROOMS, Setup { workers: 2, buffers: 16_384, ..Setup::default() }).expect("the rooms fit");
+    set_session_defaults(daemon.control(), SessionDefaults { sessions, ..SessionDefaults::default() });
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a0
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface ip address pg0 10.0.0.1/24
+         set interface ip address pg1 10.0.1.1/24
+         set interface ip address pg0 2001:db8::1/64
+         set interface ip address pg1 2001:db8:1::1/64
+         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+         ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
+         ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
+         ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:12
+         set interface rx-placement pg0 worker 0
+         set interface rx-placement pg1 worker 1
+         sfdp tenant add 1
+         set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward
+         set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup reverse",
+    );
+    for interface in ["pg0", "pg1"] {
+        daemon.configure(&way.replace("INTERFACE", interface));
+    }
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    daemon.sent();
+    daemon
+}
+
+/// A datagram of flow `port`, from the host behind pg0 to that behind pg1, or back.
+fn datagram(ip6: bool, back: bool, port: u32) -> Vec<u8> {
+    let [client, server] = if ip6 { ["2001:db8::2", "2001:db8:1::2"] } else { ["10.0.0.2", "10.0.1.2"] };
+    let ports = if back { format!("53 > {port}") } else { format!("{port} > 53") };
+    let (from, to) = if back { (server, client) } else { (client, server) };
+    let hops = if ip6 { "hlim" } else { "ttl" };
+    let family = if ip6 { "ip6" } else { "ip4" };
+    let text = format!(
+        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {family} {from} > {to} {hops} 64 / udp {ports} / payload 8"
+    );
+    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+}
+
+fn show(daemon: &mut Daemon) -> serde_json::Value {
+    daemon.run("show session").expect("it is a command").json
+}
+
+#[test]
+fn the_worker_of_the_first_packet_has_the_session() {
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 1000);
+    for (first, port) in [(false, 1), (true, 2)] {
+        for back in [first, !first, first] {
+            let interface = if back { "pg1" } else { "pg0" };
+            daemon.send(interface, &datagram(ip6, back, port)).expect("it is up");
+            daemon.settle().expect("it settles");
+            let sent = daemon.sent();
+            assert_eq!(sent.len(), 1, "{port} {back}: {:?}", daemon.drops());
+            assert_eq!(sent[0].0, if back { "pg0" } else { "pg1" });
+        }
+    }
+    let sessions = show(&mut daemon);
+    let rows: Vec<_> = sessions.as_array().expect("a list").iter().collect();
+    let owners: Vec<_> = rows.iter().map(|row| (&row["thread"], &row["initiator"], &row["state"])).collect();
+    assert_eq!(
+        owners,
+        [
+            (&1.into(), &"10.0.0.2:1".into(), &"established".into()),
+            (&2.into(), &"10.0.1.2:53".into(), &"established".into())
+        ]
+    );
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn a_worker_that_does_not_keep_up_is_named() {
+    for (node, ip6, way) in WAYS {
+        let mut daemon = router(way, 1000);
+        daemon.send("pg1", &datagram(ip6, true, 7)).expect("it is up");
+        daemon.settle().expect("it settles");
+        // Only the first worker turns, and the session is the other's; a ring has room for 64 bundles.
+        let dropped = |daemon: &Daemon| daemon.drops().get(&(node, "handoff-full")).copied().unwrap_or(0);
+        let mut sent = 0;
+        while dropped(&daemon) == 0 && sent < 20_000 {
+            for _ in 0..128 {
+                daemon.send("pg0", &datagram(ip6, false, 7)).expect("it is up");
+                sent += 1;
+            }
+            while daemon.workers()[0].turn(0) > 0 {}
+        }
+        assert!(dropped(&daemon) > 0 && sent > 2048, "{node}: {sent}");
+        daemon.settle().expect("it comes to rest");
+        daemon.finish().expect("nothing leaks");
+    }
+}
+
+#[test]
+fn a_full_table_refuses_new_sessions_by_name_and_keeps_the_others() {
+    for (node, ip6, way) in WAYS {
+        let mut daemon = router(way, 64);
+        for port in 1..=100 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+            daemon.settle().expect("it settles");
+        }
+        let full = |daemon: &Daemon| daemon.drops().get(&(node, "session-table-full")).copied().unwrap_or(0);
+        let live = daemon.control().room::<Room>().sessions().expect("they have begun").len();
+        assert_eq!((live, full(&daemon)), (64, 36), "{node}");
+        // Those that there are go on.
+        daemon.send("pg0", &datagram(ip6, false, 1)).expect("it is up");
+        daemon.settle().expect("it settles");
+        assert_eq!(full(&daemon), 36, "{node}");
+        // When they have ended, others begin.
+        daemon.advance(Duration::from_secs(10)).expect("it settles");
+        daemon.send("pg0", &datagram(ip6, false, 101)).expect("it is up");
+        daemon.settle().expect("it settles");
+        assert_eq!(full(&daemon), 36, "{node}");
+        assert_eq!(show(&mut daemon).as_array().map(Vec::len), Some(1), "{node}");
+        daemon.finish().expect("nothing leaks");
+    }
+}
+
+#[test]
+fn records_of_ended_sessions_are_used_again() {
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 64);
+    let mut bytes = 0;
+    for round in 0..50u32 {
+        for port in 0..64 {
+            daemon.send("pg0", &datagram(ip6, false, round * 64 + port)).expect("it is up");
+        }
+        daemon.settle().expect("it settles");
+        let sessions = daemon.control().room::<Room>().sessions().expect("they have begun");
+        assert_eq!(sessions.len(), 64, "{round}");
+        if round == 1 {
+            bytes = sessions.bytes();
+        }
+        assert!(round < 2 || sessions.bytes() == bytes, "{round}: {} bytes, not {bytes}", sessions.bytes());
+        daemon.advance(Duration::from_secs(10)).expect("it settles");
+        assert!(sessions.is_empty(), "{round}");
+    }
+    daemon.finish().expect("nothing leaks");
+}

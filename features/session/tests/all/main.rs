@@ -1,0 +1,3 @@
+//! Tests of sessions, by subject.
+
+mod limits;
