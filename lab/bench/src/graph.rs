@@ -342,10 +342,11 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 8] = [
+    const NODES: [(&str, &str); 9] = [
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
+        ("ip4, 256 sessions", "sfdp-l4-lifecycle"),
         ("ip4, MSS clamp", "tcp-mss-clamping-ip4-in"),
         ("vlan, strict uRPF, ip4 and ip6", "ip6-rx-urpf-strict"),
         ("ip4, sent in fragments", "ip4-rewrite"),

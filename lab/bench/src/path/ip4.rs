@@ -27,6 +27,8 @@ pub(super) fn all() -> Vec<Path> {
         Path::new("ip4, strict uRPF", || checked("strict"), from_few),
         Path::new("ip4, ABF", by_lists, to_few),
         Path::new("ip4, MSS clamp", clamped, to_few_by_tcp),
+        Path::new("ip4, 256 sessions", with_sessions, |n, packet| of_session(n % 256, packet)),
+        Path::new("ip4, a session for each packet", with_sessions, of_session),
         Path::new("ip4, ECMP over 16 paths", many_paths, |n, packet| {
             send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 65_536));
         }),
@@ -94,6 +96,24 @@ fn to_few_by_tcp(n: u32, packet: &mut [u8]) {
     packet[ETHERNET + 9] = 6;
     // A header without options, and ACK (RFC 9293, 3.1).
     packet[ETHERNET + IP + 12..ETHERNET + IP + 14].copy_from_slice(&[0x50, 0x10]);
+    to_few(n, packet);
+}
+
+/// A router whose packets have sessions, which do not end.
+fn with_sessions() -> Vec<String> {
+    let mut commands = router("", 8, 16);
+    commands.extend(lines([
+        "sfdp tenant add 1",
+        "set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward",
+        "set sfdp timeout tenant 1 embryonic 10000000",
+        "set sfdp interface-input pg0 tenant 1",
+    ]));
+    commands
+}
+
+/// A datagram of a session, to one of eight networks.
+fn of_session(n: u32, packet: &mut [u8]) {
+    packet[ETHERNET + IP..ETHERNET + IP + 2].copy_from_slice(&(n as u16).to_be_bytes());
     to_few(n, packet);
 }
 
