@@ -82,8 +82,22 @@ async fn ask<T: Send + 'static>(
     answer.await.ok()
 }
 
+/// Makes the table of sessions and starts the rounds, unless that has been done.
+pub(crate) fn begin(control: &Control) {
+    let workers = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        // A session belongs to the worker of its first packet, and other workers hand its packets over.
+        dataplane.connect_workers();
+        dataplane.workers()
+    };
+    let begun = control.room_mut::<Room>().make(workers);
+    if let Some(begun) = begun {
+        control.spawn("sessions", rounds(control.clone(), begun));
+    }
+}
+
 /// Ends sessions in rounds, as long as there are any. `begun` hears of the first session of a worker.
-pub(crate) async fn rounds(control: Control, begun: Inbox<()>) {
+async fn rounds(control: Control, begun: Inbox<()>) {
     let mut last = Report::default();
     loop {
         let changed = control.room::<Events>().signal.changed();

@@ -7,6 +7,7 @@ use quiver_engine::{FeatureSpec, Phase};
 use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceName};
 use quiver_ip::Family;
 
+use crate::expiry::begin;
 use crate::tenant::{TenantId, Tenants};
 
 quiver_ip::of_families! {
@@ -60,7 +61,7 @@ impl<F: Tracked> InterfaceFeature for SessionInterface<F> {
 /// # Errors
 /// If there is no such tenant.
 pub fn enter(control: &Control, tenant: &TenantId) -> Result<u32, ObjectError> {
-    crate::room::begin(control);
+    begin(control);
     let slot = control.room::<Tenants>().slot(tenant.0);
     let unknown = || ObjectError::field("tenant", format!("there is no tenant {}", tenant.0));
     Ok(slot.ok_or_else(unknown)?.into())

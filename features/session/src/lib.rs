@@ -2,13 +2,14 @@
 //!
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: what a worker keeps of its own.
-//! - [`tenant`]: contexts and chains. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
 mod command;
+mod configured;
 pub mod expiry;
 pub mod interface;
 pub mod key;
@@ -71,12 +72,12 @@ pub enum SessionError {
 /// # Errors
 /// If the graph refuses a node.
 pub fn register(control: &Control) -> Result<(), SessionError> {
-    let (begun, heard, room, tenants) = {
+    let (begun, room, tenants) = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let mark = dataplane.metadata("session")?;
         let (begun, heard) = channel(dataplane.settings().workers, dataplane.bell());
         let domain = dataplane.domain();
-        (begun, heard, Room::new(domain, mark), Tenants::new(domain))
+        (begun, Room::new(domain, heard, mark), Tenants::new(domain))
     };
     let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark };
     control.insert_room(room);
@@ -85,7 +86,7 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     control.insert_room(Services::default());
     control.insert_room(Formats::default());
     control.insert_room(Blocks::default());
-    control.objects().add(Kind::new(tenant::apply).check(tenant::check));
+    control.objects().add(Kind::new(configured::apply).check(configured::check));
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
     control.insert_room(Parts { reads: reads.clone(), begun });
@@ -96,7 +97,6 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
     command::register(control);
     api::register(control);
-    control.spawn("sessions", expiry::rounds(control.clone(), heard));
     Ok(())
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quiver_control::{Control, Signal};
-use quiver_engine::{Dataplane, Domain, MetadataKey, Publisher, Snapshot};
+use quiver_engine::channel::Inbox;
+use quiver_engine::{Domain, MetadataKey, Publisher, Snapshot};
 
 use crate::sessions::{Mark, Sessions, Shared, TICKS};
 
@@ -33,6 +34,8 @@ pub struct Room {
     shared: Publisher<Shared>,
     /// Settings; they apply to sessions that begin later.
     defaults: SessionDefaults,
+    /// Hears of the first session of a worker; until the rounds begin, which have it then.
+    begun: Option<Inbox<()>>,
     /// By which packets carry their session.
     pub(crate) mark: MetadataKey<Mark>,
     /// Records rest, or sessions are to be ended: a round comes soon.
@@ -40,9 +43,20 @@ pub struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(domain: &Domain, mark: MetadataKey<Mark>) -> Room {
-        let defaults = SessionDefaults::default();
-        Room { shared: Publisher::new(domain, None), defaults, mark, changed: Signal::new() }
+    pub(crate) fn new(domain: &Domain, begun: Inbox<()>, mark: MetadataKey<Mark>) -> Room {
+        let (defaults, begun) = (SessionDefaults::default(), Some(begun));
+        Room { shared: Publisher::new(domain, None), defaults, begun, mark, changed: Signal::new() }
+    }
+    /// Makes the table of sessions, unless it is there; then `begun` hears of the first session of a worker.
+    pub(crate) fn make(&mut self, workers: usize) -> Option<Inbox<()>> {
+        let begun = self.begun.take()?;
+        let SessionDefaults { sessions, interval } = self.defaults;
+        let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
+        // Each of these has a secret of its own.
+        let secret = [(); 4].map(|()| RandomState::new().build_hasher().finish());
+        let sessions = Sessions::new(workers, sessions.clamp(1, SESSIONS_MAX), interval, secret);
+        self.shared.publish(Some(Arc::new(sessions)));
+        Some(begun)
     }
     /// The sessions for workers.
     pub(crate) fn snapshot(&self) -> Snapshot<Shared> {
@@ -61,24 +75,4 @@ impl Room {
 /// Sets the settings of all sessions; to be called before an interface has any.
 pub fn set_session_defaults(control: &Control, defaults: SessionDefaults) {
     control.room_mut::<Room>().defaults = defaults;
-}
-
-/// Makes the table of sessions, unless it is there.
-pub(crate) fn begin(control: &Control) {
-    let workers = {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        // A session belongs to the worker of its first packet, and other workers hand its packets over.
-        dataplane.connect_workers();
-        dataplane.workers()
-    };
-    let mut room = control.room_mut::<Room>();
-    if room.shared.current().is_some() {
-        return;
-    }
-    let SessionDefaults { sessions, interval } = room.defaults;
-    let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
-    // Each of these has a secret of its own.
-    let secret = [(); 4].map(|()| RandomState::new().build_hasher().finish());
-    let sessions = Sessions::new(workers, sessions.clamp(1, SESSIONS_MAX), interval, secret);
-    room.shared.publish(Some(Arc::new(sessions)));
 }

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiver_control::{Change, Control, LowestFree, Object, ObjectError, Record};
+use quiver_control::{LowestFree, Object, Record};
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 
-use crate::expiry::end_sessions_of;
 use crate::record::Direction;
-use crate::service::{CHAIN_MAX, Chain, Services};
+use crate::service::Chain;
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
 
 /// Tenants there can be: a record has 16 bits for the slot of its tenant.
@@ -134,16 +133,24 @@ impl Tenants {
     pub fn behind(&self, last: Option<&u32>) -> Option<(u32, u16)> {
         quiver_control::behind(&self.slots, last).map(|(id, slot)| (*id, *slot))
     }
-    fn set(&mut self, slot: u16, row: TenantRow) {
+    /// Sets the row of a slot.
+    pub(crate) fn set(&mut self, slot: u16, row: TenantRow) {
         let mut rows = self.rows.current().clone();
         *rows.get_mut(usize::from(slot)) = row;
         self.rows.publish(rows);
     }
-    fn new_slot(&mut self, id: u32) -> Option<u16> {
+    /// A slot for a new tenant; None if all are taken.
+    pub(crate) fn new_slot(&mut self, id: u32) -> Option<u16> {
         let slot = self.free.find(|slot| u16::try_from(slot).is_ok_and(|slot| self.taken.contains(&slot)));
         let slot = u16::try_from(slot).ok()?;
         self.taken.insert(slot);
         self.slots.insert(id, slot);
+        Some(slot)
+    }
+    /// Takes a tenant away; returns its slot, which stays taken until its sessions have ended.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<u16> {
+        let slot = self.slots.remove(&id)?;
+        self.set(slot, TenantRow::default());
         Some(slot)
     }
     /// The sessions of a slot have ended: another tenant may have it.
@@ -151,78 +158,4 @@ impl Tenants {
         self.taken.remove(&slot);
         self.free.release(slot.into());
     }
-}
-
-/// Checks a tenant on its own.
-pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
-    for (field, services) in [("forward", &tenant.forward), ("reverse", &tenant.reverse)] {
-        if services.len() > CHAIN_MAX {
-            let what = format!("there are {} services", services.len());
-            return Err(ObjectError::field(field, what).remedy(format!("name at most {CHAIN_MAX}")));
-        }
-    }
-    let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(ObjectError::field("timeouts", format!("`{}` is set twice", pair[0])).remedy("set it once")),
-        None => Ok(()),
-    }
-}
-
-/// The chain of services by their names.
-fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, ObjectError> {
-    let services = control.room::<Services>();
-    let mut numbers = vec![];
-    for name in names {
-        let number = services.number(name).ok_or_else(|| {
-            let known: Vec<_> = services.all().iter().map(|service| service.name).collect();
-            ObjectError::field(field, format!("there is no service `{name}`"))
-                .remedy(format!("name some of {}", known.join(", ")))
-        })?;
-        if numbers.contains(&number) {
-            return Err(ObjectError::field(field, format!("`{name}` is named twice")).remedy("name it once"));
-        }
-        numbers.push(number);
-    }
-    let is_terminal = |number: &u8| services.all()[usize::from(*number)].is_terminal;
-    if let Some(place) = numbers.iter().position(is_terminal).filter(|place| place + 1 < numbers.len()) {
-        let what = format!("`{}` ends the chain, but `{}` stands behind it", names[place], names[place + 1]);
-        return Err(ObjectError::field(field, what).remedy(format!("move `{}` to the end", names[place])));
-    }
-    Ok(Chain::new(&numbers))
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(), ObjectError> {
-    let (tenant, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    if !is_wanted {
-        let mut tenants = control.room_mut::<Tenants>();
-        if let Some(slot) = tenants.slots.remove(&tenant.id) {
-            tenants.set(slot, TenantRow::default());
-            drop(tenants);
-            end_sessions_of(control, slot);
-        }
-        return Ok(());
-    }
-    let chains = [chain(control, "forward", &tenant.forward)?, chain(control, "reverse", &tenant.reverse)?];
-    let timeouts = {
-        let known = control.room::<Timeouts>();
-        if let Some(own) = tenant.timeouts.iter().find(|own| known.number(&own.name).is_none()) {
-            let names: Vec<_> = known.all().iter().map(|timeout| timeout.name).collect();
-            return Err(ObjectError::field("timeouts", format!("there is no timeout `{}`", own.name))
-                .remedy(format!("name some of {}", names.join(", "))));
-        }
-        tenant.timeouts(&known)
-    };
-    let mut tenants = control.room_mut::<Tenants>();
-    let slot = match tenants.slot(tenant.id) {
-        Some(slot) => slot,
-        None => tenants.new_slot(tenant.id).ok_or_else(|| {
-            ObjectError::whole(format!("there are {TENANTS_MAX} tenants already")).remedy("delete one of them")
-        })?,
-    };
-    tenants.set(slot, TenantRow { id: tenant.id, context: tenant.context(), chains, timeouts });
-    Ok(())
 }

@@ -1,0 +1,78 @@
+//! Changes of tenants.
+
+use quiver_control::{Change, Control, ObjectError};
+
+use crate::expiry::end_sessions_of;
+use crate::service::{CHAIN_MAX, Chain, Services};
+use crate::tenant::{TENANTS_MAX, Tenant, TenantRow, Tenants};
+use crate::timeouts::Timeouts;
+
+/// Checks a tenant on its own.
+pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
+    for (field, services) in [("forward", &tenant.forward), ("reverse", &tenant.reverse)] {
+        if services.len() > CHAIN_MAX {
+            let what = format!("there are {} services", services.len());
+            return Err(ObjectError::field(field, what).remedy(format!("name at most {CHAIN_MAX}")));
+        }
+    }
+    let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(ObjectError::field("timeouts", format!("`{}` is set twice", pair[0])).remedy("set it once")),
+        None => Ok(()),
+    }
+}
+
+/// The chain of services by their names.
+fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, ObjectError> {
+    let services = control.room::<Services>();
+    let mut numbers = vec![];
+    for name in names {
+        let number = services.number(name).ok_or_else(|| {
+            let known: Vec<_> = services.all().iter().map(|service| service.name).collect();
+            ObjectError::field(field, format!("there is no service `{name}`"))
+                .remedy(format!("name some of {}", known.join(", ")))
+        })?;
+        if numbers.contains(&number) {
+            return Err(ObjectError::field(field, format!("`{name}` is named twice")).remedy("name it once"));
+        }
+        numbers.push(number);
+    }
+    let is_terminal = |number: &u8| services.all()[usize::from(*number)].is_terminal;
+    if let Some(place) = numbers.iter().position(is_terminal).filter(|place| place + 1 < numbers.len()) {
+        let what = format!("`{}` ends the chain, but `{}` stands behind it", names[place], names[place + 1]);
+        return Err(ObjectError::field(field, what).remedy(format!("move `{}` to the end", names[place])));
+    }
+    Ok(Chain::new(&numbers))
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(), ObjectError> {
+    let (tenant, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    if !is_wanted {
+        let slot = control.room_mut::<Tenants>().remove(tenant.id);
+        slot.into_iter().for_each(|slot| end_sessions_of(control, slot));
+        return Ok(());
+    }
+    let chains = [chain(control, "forward", &tenant.forward)?, chain(control, "reverse", &tenant.reverse)?];
+    let timeouts = {
+        let known = control.room::<Timeouts>();
+        if let Some(own) = tenant.timeouts.iter().find(|own| known.number(&own.name).is_none()) {
+            let names: Vec<_> = known.all().iter().map(|timeout| timeout.name).collect();
+            return Err(ObjectError::field("timeouts", format!("there is no timeout `{}`", own.name))
+                .remedy(format!("name some of {}", names.join(", "))));
+        }
+        tenant.timeouts(&known)
+    };
+    let mut tenants = control.room_mut::<Tenants>();
+    let slot = match tenants.slot(tenant.id) {
+        Some(slot) => slot,
+        None => tenants.new_slot(tenant.id).ok_or_else(|| {
+            ObjectError::whole(format!("there are {TENANTS_MAX} tenants already")).remedy("delete one of them")
+        })?,
+    };
+    tenants.set(slot, TenantRow { id: tenant.id, context: tenant.context(), chains, timeouts });
+    Ok(())
+}
