@@ -15,10 +15,13 @@
 //! Reasons and measurements: docs/decisions/0047-session-directory.md.
 use crate::in_huge_pages;
 use crate::memory::prefetch;
+use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 mod bucket;
 mod insert;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use bucket::{Bucket, Entry, SLOTS};
 
@@ -51,10 +54,10 @@ pub enum Inserted {
 
 /// Buckets of the overflow area that an entry may lie in. A search of an overfull directory ends after them.
 const ROW_MAX: usize = 64;
-/// Counters of entries. Owners with equal numbers modulo this one share a counter.
+/// Counters of entries, of whose sum only is said what it is. Owners with equal numbers modulo this one share a counter.
 const COUNTERS: usize = 64;
 
-/// Entries of some owners, on lines of its own.
+/// Insertions less removals of some owners, on lines of its own.
 #[repr(align(128))]
 struct Counter(AtomicU64);
 
@@ -156,7 +159,7 @@ impl Directory {
             return None;
         }
         let slot = slots.trailing_zeros() as usize;
-        let entry = if slot < SLOTS { first.entry(slot) } else { second.entry(slot - SLOTS) };
+        let entry = select_unpredictable(slot < SLOTS, first, second).entry(slot % SLOTS);
         (entry.has_tag(home.tag) && !entry.is_tentative()).then(|| entry.reference())
     }
 
@@ -173,12 +176,7 @@ impl Directory {
     /// has the old reference.
     pub fn replace(&self, hash: u64, old: Reference, new: Reference) -> bool {
         let home = self.home(hash);
-        let is_done = self.change(&home, old, Entry::live(home.tag, new)).is_some();
-        if is_done && old.owner != new.owner {
-            self.count(old.owner, -1);
-            self.count(new.owner, 1);
-        }
-        is_done
+        self.change(&home, old, Entry::live(home.tag, new)).is_some()
     }
 
     /// Removes an entry. False if no entry has this reference.

@@ -28,7 +28,7 @@ const REGISTRIES: [u128; 5] = [0x240, 0x260, 0x280, 0x2a0, 0x2c0];
 const PROVIDERS: u64 = 50_000;
 
 /// Numbers that look random (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-fn mix(n: u64) -> u64 {
+pub fn mix(n: u64) -> u64 {
     let z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -15,6 +15,8 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
 
 const TAG_SHIFT: u32 = 48;
+/// Words without a tag are below, and those whose tag was taken away by exclusive or.
+const NO_TAG: u64 = 1 << TAG_SHIFT;
 const TENTATIVE: u64 = 1 << 47;
 const PASS: u64 = 1 << 44;
 const PASSES: u64 = 7 * PASS;
@@ -57,6 +59,17 @@ impl Entry {
     }
 }
 
+/// Slots of a bucket at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Survey {
+    /// The free ones, a bit each.
+    pub(super) free: u32,
+    /// The number of free ones.
+    pub(super) room: u32,
+    /// The number of those with the tag that was asked for.
+    pub(super) tagged: u32,
+}
+
 /// A cache line of slots.
 #[repr(align(64))]
 pub(super) struct Bucket([AtomicU64; SLOTS]);
@@ -69,18 +82,25 @@ impl Bucket {
     /// The slots with a tag, a bit each. Without branches: which slot it is depends on chance.
     #[inline(always)]
     pub(super) fn with_tag(&self, tag: u16) -> u32 {
-        let mut slots = 0;
-        for slot in 0..SLOTS {
-            let word = self.0[slot].load(Ordering::SeqCst);
-            slots |= u32::from(word >> TAG_SHIFT == u64::from(tag)) << slot;
+        let (tag, mut slots) = (u64::from(tag) << TAG_SHIFT, 0);
+        for slot in (0..SLOTS).rev() {
+            // An addition with carry.
+            slots = slots + slots + u32::from((self.0[slot].load(Ordering::SeqCst) ^ tag) < NO_TAG);
         }
         slots
     }
 
-    /// Number of free slots.
+    /// Counts the free slots, and those with a tag.
     #[inline(always)]
-    pub(super) fn room(&self) -> u32 {
-        self.with_tag(0).count_ones()
+    pub(super) fn survey(&self, tag: u16) -> Survey {
+        let (tag, mut survey) = (u64::from(tag) << TAG_SHIFT, Survey { free: 0, room: 0, tagged: 0 });
+        for slot in (0..SLOTS).rev() {
+            let word = self.0[slot].load(Ordering::SeqCst);
+            survey.free = survey.free + survey.free + u32::from(word < NO_TAG);
+            survey.room += u32::from(word < NO_TAG);
+            survey.tagged += u32::from((word ^ tag) < NO_TAG);
+        }
+        survey
     }
 
     /// The entry in a slot.
@@ -92,17 +112,20 @@ impl Bucket {
         self.0.get(slot).map_or(Entry::FREE, |slot| Entry(slot.load(Ordering::SeqCst) & !PASSES))
     }
 
-    /// Stores an entry in the first free slot. None if there is none.
+    /// Stores an entry in a free slot, if one of those that were free still is. None if not.
     #[inline(always)]
-    pub(super) fn put(&self, entry: Entry) -> Option<usize> {
-        for (number, slot) in self.0.iter().enumerate() {
+    pub(super) fn put(&self, entry: Entry, mut free: u32) -> Option<usize> {
+        while free != 0 {
+            let number = free.trailing_zeros() as usize;
+            let slot = self.0.get(number)?;
             let mut word = slot.load(Ordering::Relaxed);
-            while word >> TAG_SHIFT == 0 {
+            while word < NO_TAG {
                 match slot.compare_exchange(word, word | entry.0, Ordering::SeqCst, Ordering::Relaxed) {
                     Ok(_) => return Some(number),
                     Err(now) => word = now,
                 }
             }
+            free &= free - 1;
         }
         None
     }
@@ -171,14 +194,17 @@ mod tests {
         bucket.pass(0);
         let entry = Entry::live(5, TO);
         for slot in 0..SLOTS {
-            assert_eq!((bucket.room() as usize, bucket.put(entry)), (SLOTS - slot, Some(slot)));
+            let survey = bucket.survey(5);
+            assert_eq!((survey.room as usize, survey.tagged as usize), (SLOTS - slot, slot));
+            assert_eq!(bucket.put(entry, survey.free), Some(slot));
         }
-        assert_eq!((bucket.room(), bucket.put(entry), bucket.with_tag(5)), (0, None, 0xff));
+        assert_eq!(bucket.survey(5), Survey { free: 0, room: 0, tagged: 8 });
+        assert_eq!((bucket.put(entry, 0xff), bucket.with_tag(5), bucket.with_tag(0)), (None, 0xff, 0));
         assert!(bucket.is_passed(0) && !bucket.is_passed(1));
         assert!(bucket.change(0, entry, entry.tentative()) && !bucket.change(0, entry, Entry::FREE));
         assert_eq!(bucket.entry(0), entry.tentative());
         assert!(bucket.change(0, entry.tentative(), Entry::FREE));
-        assert_eq!((bucket.room(), bucket.is_passed(0)), (1, true));
+        assert_eq!((bucket.with_tag(0), bucket.with_tag(5), bucket.is_passed(0)), (1, 0xfe, true));
         bucket.unpass(0);
         bucket.unpass(0);
         assert!(!bucket.is_passed(0));

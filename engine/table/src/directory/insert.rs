@@ -1,11 +1,28 @@
 //! Insertion: one entry per key, whoever inserts at the same time.
-use super::bucket::{Bucket, Entry};
+use super::bucket::{Bucket, Entry, Survey};
 use super::{Directory, Home, Inserted, Place, Reference};
 use crate::sync::spin_loop;
+use std::hint::select_unpredictable;
 
 /// How often an insertion looks whether a tentative entry of its key, which goes first, has become live or is gone. Then it undoes that
 /// entry: its worker does not run. It inserts again when it does, and finds this one. The model of loom needs few.
 const LOOKS_MAX: u32 = if cfg!(loom) { 1 } else { 64 };
+
+/// The two buckets of a key at one time.
+pub(super) struct Surveys {
+    first: Survey,
+    second: Survey,
+    /// Whether entries of the key's spot may lie beyond.
+    is_passed: bool,
+}
+
+impl Surveys {
+    /// Whether there may be other entries of the key than so many of its tag in the two buckets.
+    #[inline(always)]
+    fn may_have_others(&self, own: u32) -> bool {
+        self.first.tagged + self.second.tagged > own || self.is_passed
+    }
+}
 
 /// A tentative entry.
 struct Tentative {
@@ -24,10 +41,14 @@ impl Directory {
         let home = self.home(hash);
         let entry = Entry::live(home.tag, new);
         loop {
-            if let Some(known) = self.find(hash, &mut is_same) {
+            let Some(survey) = self.survey(&home) else { return Inserted::Full };
+            // Mostly the key is new, and there is nothing to search for.
+            if survey.may_have_others(0)
+                && let Some(known) = self.find(hash, &mut is_same)
+            {
                 return Inserted::Known(known);
             }
-            let Some(mine) = self.place(&home, entry.tentative()) else {
+            let Some(mine) = self.place(&home, &survey, entry.tentative()) else {
                 // The same key may have taken the last place.
                 return self.find(hash, &mut is_same).map_or(Inserted::Full, Inserted::Known);
             };
@@ -45,43 +66,48 @@ impl Directory {
         }
     }
 
-    /// Stores a tentative entry in one of its places. None if all are taken.
+    /// Looks at the two buckets of a key.
     #[inline(always)]
-    fn place(&self, home: &Home, entry: Entry) -> Option<Tentative> {
-        let put = |number: usize, step| {
-            let slot = self.buckets.get(number)?.put(entry)?;
-            Some(Tentative { entry, place: Place { bucket: number, slot }, step })
-        };
-        let room = |number: usize| self.buckets.get(number).map_or(0, Bucket::room);
-        let placed = if room(home.second) > room(home.first) {
-            put(home.second, 1).or_else(|| put(home.first, 0))
-        } else {
-            put(home.first, 0).or_else(|| put(home.second, 1))
-        };
-        placed.or_else(|| self.place_in_row(home, room, put))
+    fn survey(&self, home: &Home) -> Option<Surveys> {
+        let (first, second) = (self.buckets.get(home.first)?, self.buckets.get(home.second)?);
+        Some(Surveys {
+            first: first.survey(home.tag),
+            second: second.survey(home.tag),
+            is_passed: second.is_passed(home.spot),
+        })
     }
 
-    /// The same beyond the two buckets, which are full.
+    /// Stores a tentative entry in one of its places. None if all are taken.
+    #[inline(always)]
+    fn place(&self, home: &Home, survey: &Surveys, entry: Entry) -> Option<Tentative> {
+        let Surveys { first, second, .. } = survey;
+        let is_second = second.room > first.room;
+        let number = select_unpredictable(is_second, home.second, home.first);
+        let free = select_unpredictable(is_second, second.free, first.free);
+        if let Some(slot) = self.buckets.get(number)?.put(entry, free) {
+            return Some(Tentative { entry, place: Place { bucket: number, slot }, step: usize::from(is_second) });
+        }
+        self.place_in_row(home, entry)
+    }
+
+    /// The same where the emptier bucket is full, at least by now.
     #[cold]
-    fn place_in_row(
-        &self,
-        home: &Home,
-        room: impl Fn(usize) -> u32,
-        put: impl Fn(usize, usize) -> Option<Tentative>,
-    ) -> Option<Tentative> {
+    fn place_in_row(&self, home: &Home, entry: Entry) -> Option<Tentative> {
         let mut passed = 1;
-        for step in 2..self.steps() {
+        for step in 0..self.steps() {
             let number = self.bucket_of(home, step);
-            if room(number) == 0 {
+            let bucket = self.buckets.get(number)?;
+            let free = bucket.with_tag(0);
+            if free == 0 {
                 continue;
             }
             // A search that comes by between these and the entry only looks further than it has to.
             for step in passed..step {
                 self.buckets.get(self.bucket_of(home, step))?.pass(home.spot);
             }
-            passed = step;
-            if let Some(placed) = put(number, step) {
-                return Some(placed);
+            passed = passed.max(step);
+            if let Some(slot) = bucket.put(entry, free) {
+                return Some(Tentative { entry, place: Place { bucket: number, slot }, step });
             }
         }
         self.unpass(home, passed);
@@ -93,6 +119,10 @@ impl Directory {
     #[inline(always)]
     fn look(&self, home: &Home, mine: &Tentative, is_same: &mut impl FnMut(Reference) -> bool) -> Option<Reference> {
         after_storing();
+        // Mostly ours is the only one of its tag.
+        if self.survey(home).is_some_and(|survey| !survey.may_have_others(1)) && mine.step < 2 {
+            return None;
+        }
         for look in 0.. {
             let mut waits = false;
             let known = self.search(home, |place, entry| {
@@ -129,4 +159,15 @@ impl Directory {
 fn after_storing() {
     #[cfg(loom)]
     crate::sync::fence(crate::sync::Ordering::SeqCst);
+}
+
+/// A worker that is stopped in the middle of an insertion, for tests.
+#[cfg(all(test, not(loom)))]
+impl Directory {
+    pub(super) fn insert_half(&self, hash: u64, new: Reference) -> (Place, Entry) {
+        let home = self.home(hash);
+        let survey = self.survey(&home).expect("buckets");
+        let mine = self.place(&home, &survey, Entry::live(home.tag, new).tentative()).expect("room");
+        (mine.place, mine.entry)
+    }
 }
