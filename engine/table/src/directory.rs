@@ -23,23 +23,8 @@ mod insert;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use bucket::Reference;
 use bucket::{Bucket, Entry, SLOTS};
-
-/// Where a session's record is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Reference {
-    /// Worker that owns the record.
-    pub owner: u8,
-    /// Pool of the owner that has the record, 0 to 15; the directory stores the lower four bits.
-    pub kind: u8,
-    /// Number of the record in its pool.
-    pub index: u32,
-}
-
-impl Reference {
-    /// Largest kind.
-    pub const KIND_MAX: u8 = 15;
-}
 
 /// Result of [`Directory::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

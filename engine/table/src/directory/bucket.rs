@@ -8,7 +8,6 @@
 //! | 0 to 43 | the entry's [`Reference`] |
 //!
 //! The passes belong to the bucket, not to the entry: they stay when the slot is filled, changed or emptied.
-use super::Reference;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Slots of a bucket: a line of them. The model of loom needs few.
@@ -22,6 +21,22 @@ const PASS: u64 = 1 << 44;
 const PASSES: u64 = 7 * PASS;
 const OWNER_SHIFT: u32 = 32;
 const KIND_SHIFT: u32 = 40;
+
+/// Where a session's record is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reference {
+    /// Worker that owns the record.
+    pub owner: u8,
+    /// Pool of the owner that has the record, 0 to 15; the directory stores the lower four bits.
+    pub kind: u8,
+    /// Number of the record in its pool.
+    pub index: u32,
+}
+
+impl Reference {
+    /// Largest kind.
+    pub const KIND_MAX: u8 = 15;
+}
 
 /// The entry in a slot, if there is one, without the passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
