@@ -167,7 +167,7 @@ struct SfdpSetServices {
     services: Vec<ServiceName>,
 }
 
-/// Dumps all sessions.
+/// Dumps all sessions, in the order of their workers and indexes.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SfdpSessionDetails)]
 struct SfdpSessionDump {}
@@ -222,7 +222,7 @@ struct SfdpKillSession {
     is_all: bool,
 }
 
-/// Dumps all tenants.
+/// Dumps all tenants with their services and timeouts.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SfdpTenantDetails)]
 struct SfdpTenantDump {}
@@ -265,7 +265,7 @@ struct SfdpSetTimeout {
     timeout_id: u32,
 }
 
-/// Dumps all services.
+/// Dumps the services of which chains can consist.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SfdpServiceDetails)]
 struct SfdpServiceDump {}
@@ -292,7 +292,7 @@ struct SfdpInterfaceInputSet {
 }
 
 quiver_compat::flags! {
-    /// What has been seen of a TCP connection.
+    /// Events of a TCP connection so far.
     struct TcpFlags(u32) as "sfdp_tcp_check_session_flags" Flags {
         /// The responder's SYN is expected.
         WAIT_FOR_RESP_SYN = 0x1 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_RESP_SYN",
@@ -464,3 +464,6 @@ fn input_set_family<F: Tracked>(control: &Control, request: &SfdpInterfaceInputS
     let object = tenant.map(|tenant| SessionInterface::<F>::of(interface.clone(), tenant));
     Ok(control.assign(&interface, object)?)
 }
+
+#[cfg(test)]
+mod tests;

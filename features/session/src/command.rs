@@ -55,7 +55,11 @@ pub(crate) fn register(control: &Control) {
     let show = "show (sfdp session-detail | session detail) <id:text>";
     let show = Command::new(show, "Show one session, with its services and counters.", show_detail);
     commands.add(show.argument("id", "id of the session, such as 0x100000000"));
-    let show = Command::waiting("show sfdp tenant [<session-tenants> [detail]]", "Show tenants.", show_tenants);
+    let show = Command::waiting(
+        "show sfdp tenant [<session-tenants> [detail]]",
+        "Show tenants with their services and timeouts.",
+        show_tenants,
+    );
     commands.add(show.argument("detail", "timeouts, too"));
     commands.add(Command::new("show sfdp services", "Show the services of chains.", show_services));
     commands.add(Command::new("show sfdp timeouts", "Show timeouts and their defaults.", show_timeouts));

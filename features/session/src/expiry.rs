@@ -22,7 +22,7 @@ const LOOKS: u32 = 1024;
 /// Interval of rounds while records rest.
 const SOON: Duration = Duration::from_millis(50);
 
-/// What a worker reports of a round.
+/// Report of a worker about a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Report {
     /// Sessions are left that are due.

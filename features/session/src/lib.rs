@@ -1,7 +1,7 @@
 //! Sessions: each packet of a tenant's interface maps to a session, and passes the services of its chain.
 //!
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
-//!   that all workers share. [`shard`]: what a worker keeps of its own.
+//!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
@@ -111,13 +111,13 @@ fn register_owner(control: &Control, reads: &Reads) -> Result<(), SessionError> 
     Ok(())
 }
 
-/// What nodes that are registered later need.
+/// Parts for nodes that are registered later.
 struct Parts {
     reads: Reads,
     begun: Outbox<()>,
 }
 
-/// What the node of a service needs: it finds packets' sessions, and passes packets on.
+/// Tables for the node of a service: with them it finds packets' sessions and passes packets on.
 ///
 /// # Panics
 /// If this room is not registered: a programming error, named.

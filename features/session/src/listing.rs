@@ -20,9 +20,9 @@ pub struct Listed {
     pub index: u32,
     /// Key.
     pub key: Key,
-    /// What never changes.
+    /// The part of its record that is constant.
     pub identity: Identity,
-    /// What changes with packets.
+    /// The part of its record that changes with packets.
     pub status: Status,
     /// Tenant.
     pub tenant: TenantRow,

@@ -63,7 +63,7 @@ impl Direction {
     }
 }
 
-/// What never changes while a session lives, in a word: protocol 8 bits, format 4, initiator 1, live 1, tenant 16 from bit 16 on,
+/// The part that is constant while a session lives, in a word: protocol 8 bits, format 4, initiator 1, live 1, tenant 16 from bit 16 on,
 /// generation 24 from bit 32 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64);
@@ -100,7 +100,7 @@ impl Identity {
     }
 }
 
-/// What changes with packets, in a word: state 8 bits, timeout 8, flags 16 from bit 16 on.
+/// The part that changes with packets, in a word: state 8 bits, timeout 8, flags 16 from bit 16 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// State.
@@ -130,7 +130,7 @@ pub struct Record {
     packets: AtomicU64,
     /// Of formats other than IPv4.
     addresses: [AtomicU64; 4],
-    /// What of the packets did not fit into 32 bits.
+    /// Multiples of 2^32 packets of both directions.
     carry: [AtomicU64; 2],
     /// Numbers behind the FINs of both directions.
     ends: AtomicU64,
@@ -141,7 +141,7 @@ pub struct Record {
 const _: () = assert!(size_of::<Record>() == 128);
 
 impl Record {
-    /// What never changes while the session lives.
+    /// The part that is constant while the session lives.
     #[inline(always)]
     pub fn identity(&self) -> Identity {
         Identity(self.identity.load(Relaxed))
@@ -216,13 +216,13 @@ impl Record {
         let packets = u64::from((self.packets.load(Relaxed) >> (32 * at)) as u32);
         (packets + (self.carry[at].load(Relaxed) << 32), self.bytes[at].load(Relaxed))
     }
-    /// What changes with packets.
+    /// The part that changes with packets.
     #[inline(always)]
     pub fn status(&self) -> Status {
         let word = self.status.load(Relaxed);
         Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
     }
-    /// Changes what changes with packets; for the owner.
+    /// Sets the part that changes with packets; for the owner.
     #[inline(always)]
     pub fn set_status(&self, status: Status) {
         let Status { state, timeout, flags } = status;

@@ -60,7 +60,7 @@ impl Metadata for Mark {
     }
 }
 
-/// What a worker owns.
+/// Records and timers of a worker.
 #[repr(align(128))]
 pub struct Owned {
     /// Records of its sessions.
@@ -76,7 +76,7 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// What only the worker itself touches.
+    /// The part that only the worker itself touches.
     ///
     /// # Panics
     /// If it is borrowed already: a programming error.
@@ -162,7 +162,7 @@ impl Sessions {
             interval: interval.max(1),
         }
     }
-    /// What a worker owns.
+    /// Records and timers of a worker.
     #[inline(always)]
     pub fn of(&self, worker: usize) -> Option<&Owned> {
         self.owned.get(worker)

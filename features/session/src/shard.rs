@@ -1,4 +1,4 @@
-//! What a worker keeps of its own sessions: free records, and when each session is looked at next.
+//! A worker's free records, and the times at which its sessions are looked at next.
 //!
 //! The data path writes `last seen` only. A session is looked at when its timeout could have passed; if it has not, the session is
 //! looked at again later. Records of ended sessions rest until every worker has passed the end of a turn, because a packet of another

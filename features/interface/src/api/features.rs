@@ -14,18 +14,18 @@ pub(super) fn register(control: &Control) {
 /// Asks whether a feature of an arc is enabled on an interface.
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = FeatureIsEnabledReply)]
-struct FeatureIsEnabled {
-    arc_name: Text<64>,
-    feature_name: Text<64>,
-    sw_if_index: InterfaceIndex,
+pub(super) struct FeatureIsEnabled {
+    pub arc_name: Text<64>,
+    pub feature_name: Text<64>,
+    pub sw_if_index: InterfaceIndex,
 }
 
 /// Tells whether the feature is enabled. Here `retval` stands behind the client's index.
 #[derive(Message, Clone, Debug, Default)]
 #[message(addressed)]
-struct FeatureIsEnabledReply {
-    retval: i32,
-    is_enabled: bool,
+pub(super) struct FeatureIsEnabledReply {
+    pub retval: i32,
+    pub is_enabled: bool,
 }
 
 fn is_enabled(control: &Control, request: FeatureIsEnabled) -> Result<FeatureIsEnabledReply, Refusal> {

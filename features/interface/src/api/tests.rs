@@ -2,12 +2,15 @@
 
 use quiver_compat::Caller;
 use quiver_compat::types::{IfStatusFlags, IfType, NONE, RxMode};
-use quiver_engine::{Dataplane, Settings};
+use quiver_engine::{
+    ArcSpec, Context, Dataplane, FeatureArcSpec, FeatureSpec, Frame, Node, NodeSpec, Phase, Settings, Side, To,
+};
 use quiver_testkit::executor::Executor;
 use quiver_wire::MacAddress;
 
 use super::details::{SwInterfaceDetails, SwInterfaceDump};
 use super::events::{SwInterfaceEvent, WantInterfaceEvents};
+use super::features::FeatureIsEnabled;
 use super::queues::*;
 use super::settings::*;
 use super::speed::*;
@@ -213,4 +216,36 @@ fn queues_are_served_as_clients_say() {
     let (queues, end) = caller.stream(&SwInterfaceTxPlacementGet { cursor: 0, sw_if_index: InterfaceIndex(9) });
     assert_eq!((queues, end.err()), (vec![], Some(Retval::INVALID_SW_IF_INDEX)));
     drop(workers);
+}
+
+struct Idle;
+impl Node for Idle {
+    fn process(&mut self, _: &mut Context, _: &mut Frame) {}
+}
+
+#[test]
+fn features_are_asked_for_by_arc_and_name() {
+    let (control, mut caller) = house();
+    {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        let arcs: &[ArcSpec] = &[ArcSpec { name: "next-feature", to: To::NextFeature }];
+        graph.node(NodeSpec::new("a-feature", arcs, |_| Idle)).expect("a new node");
+        graph.node(NodeSpec::new("an-end", &[ArcSpec { name: "gone", to: To::Drop }], |_| Idle)).expect("a new node");
+        let spec = FeatureArcSpec { name: "an-arc", end: "an-end", side: Side::Rx };
+        graph.feature_arc(spec).expect("a new arc");
+        graph.feature(FeatureSpec::new("an-arc", "a-feature", Phase::Filter)).expect("a new place");
+    }
+    let ask = |caller: &mut Caller, arc: &str, feature: &str, interface| {
+        let (arc_name, feature_name) = (arc.into(), feature.into());
+        let asked = FeatureIsEnabled { arc_name, feature_name, sw_if_index: InterfaceIndex(interface) };
+        let reply = caller.request(&asked).expect("its retval is a field");
+        if reply.retval == 0 { Ok(reply.is_enabled) } else { Err(Retval(reply.retval)) }
+    };
+    assert_eq!(ask(&mut caller, "an-arc", "a-feature", 1), Ok(false));
+    control.room_mut::<Dataplane>().enable("an-arc", "a-feature", 1, true).expect("it is a feature");
+    assert_eq!([1, 2].map(|interface| ask(&mut caller, "an-arc", "a-feature", interface)), [Ok(true), Ok(false)]);
+    assert_eq!(ask(&mut caller, "no-arc", "a-feature", 1), Err(Retval::INVALID_VALUE));
+    assert_eq!(ask(&mut caller, "an-arc", "no-feature", 1), Err(Retval::INVALID_VALUE));
+    assert_eq!(ask(&mut caller, "an-arc", "a-feature", 9), Err(Retval::INVALID_SW_IF_INDEX));
 }

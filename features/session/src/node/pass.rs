@@ -10,7 +10,7 @@ use crate::tenant::TenantRow;
 /// The position behind the longest chain.
 const POSITION_MAX: u8 = CHAIN_MAX as u8;
 
-/// What nodes of services read.
+/// Tables that nodes of services read.
 #[derive(Clone)]
 pub struct Reads {
     pub(crate) shared: Snapshot<Shared>,
@@ -64,7 +64,7 @@ impl<'a> Packet<'a> {
 pub struct Work<'a> {
     /// All sessions.
     pub sessions: &'a Sessions,
-    /// What this worker owns.
+    /// Records and timers of this worker.
     pub owned: &'a Owned,
     rows: &'a Paged<TenantRow>,
     mark: MetadataKey<Mark>,
