@@ -31,12 +31,15 @@ pub struct Mark {
     pub direction: Direction,
     /// Position of the next service in the chain.
     pub position: u8,
+    /// Whether the session began with this packet.
+    pub is_first: bool,
 }
 
 impl Metadata for Mark {
     fn to_word(self) -> u64 {
-        let Mark { index, generation, direction, position } = self;
-        u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25 | u64::from(generation) << 32
+        let Mark { index, generation, direction, position, is_first } = self;
+        let lower = u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25;
+        lower | u64::from(is_first) << 29 | u64::from(generation) << 32
     }
     fn of_word(word: u64) -> Mark {
         let direction = Direction::reverse(word & 1 << 24 != 0);
@@ -45,6 +48,7 @@ impl Metadata for Mark {
             generation: (word >> 32) as u32,
             direction,
             position: (word >> 25) as u8 & 0xf,
+            is_first: word & 1 << 29 != 0,
         }
     }
 }
@@ -209,11 +213,11 @@ impl Sessions {
     pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
         self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
     }
-    /// The mark of a packet of a session, by whether its source is the higher end.
+    /// The mark of a later packet of a session, by whether its source is the higher end.
     pub(crate) fn mark(&self, reference: Reference, is_from_high: bool) -> Option<Mark> {
         let identity = self.record(reference)?.identity();
         let direction = Direction::reverse(is_from_high != identity.is_from_high());
-        Some(Mark { index: reference.index, generation: identity.generation(), direction, position: 0 })
+        Some(Mark { index: reference.index, generation: identity.generation(), direction, position: 0, is_first: false })
     }
     /// Begins a session on a worker, unless another worker begins it in the same moment.
     pub(crate) fn begin(

@@ -127,18 +127,21 @@ impl<P: Parser> Node for Lookup<P> {
         for i in 0..frame.len() {
             let Some(row) = keys[i] else { continue };
             let slot = frame.hop[i] as u16;
+            let mut is_first = false;
             let found = match work.sessions.find(&row.key, row.hash) {
                 Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
                 Some(there) => Found::There(there),
                 None if cx.is_rehearsal() => {
                     // Nothing begins in a rehearsal: the packet passes the services that it would pass.
-                    let mark = Mark { index: OWNED_MAX as u32 - 1, generation: 0, direction: Direction::Forward, position: 0 };
+                    let (index, direction) = (OWNED_MAX as u32 - 1, Direction::Forward);
+                    let mark = Mark { index, generation: 0, direction, position: 0, is_first: true };
                     frame.set_metadata(cx.pool, i, self.reads.mark, mark);
                     work.rehearse(cx, frame, i);
                     continue;
                 }
                 None => {
                     let Some(tenant) = rows.get(usize::from(slot)) else { continue };
+                    is_first = true;
                     self.begin(work.sessions, cx, &row, (slot, tenant))
                 }
             };
@@ -146,7 +149,7 @@ impl<P: Parser> Node for Lookup<P> {
                 Found::Here(index) => {
                     let reference = work.sessions.own(cx.worker, index);
                     let packet = work.sessions.mark(reference, row.is_from_high);
-                    let packet = packet.and_then(|mark| Packet::of(work.owned, rows, mark));
+                    let packet = packet.and_then(|mark| Packet::of(work.owned, rows, Mark { is_first, ..mark }));
                     let Some(packet) = packet else { continue };
                     if !cx.is_rehearsal() {
                         packet.record.touch(packet.mark.direction, frame.length[i], now);
