@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiver_control::{Change, Control, LowestFree, Object, ObjectError, Record};
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 
-use crate::expiry::end_sessions_of;
+use crate::expiry::{end_sessions_of, review_sessions_of};
 use crate::record::Direction;
 use crate::service::{CHAIN_MAX, Chain, Services};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
@@ -90,6 +90,8 @@ impl Tenant {
 /// A tenant, as workers read it. Slots without a tenant have no services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantRow {
+    /// Whether the slot has a tenant.
+    pub is_there: bool,
     /// Number of the tenant.
     pub id: u32,
     /// Context of the sessions.
@@ -223,6 +225,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
             ObjectError::whole(format!("there are {TENANTS_MAX} tenants already")).remedy("delete one of them")
         })?,
     };
-    tenants.set(slot, TenantRow { id: tenant.id, context: tenant.context(), chains, timeouts });
+    let old = tenants.row(slot);
+    let new = TenantRow { is_there: true, id: tenant.id, context: tenant.context(), chains, timeouts };
+    tenants.set(slot, new);
+    drop(tenants);
+    if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {
+        review_sessions_of(control, slot, new);
+    }
     Ok(())
 }

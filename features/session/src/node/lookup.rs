@@ -106,7 +106,8 @@ impl<P: Parser> Node for Lookup<P> {
         // PERF: the misses of a whole frame are under way together.
         for i in 0..frame.len() {
             let slot = frame.hop[i];
-            let Some(tenant) = rows.get(slot as usize) else {
+            // The tenant may have been deleted since the packet was received.
+            let Some(tenant) = rows.get(slot as usize).filter(|tenant| tenant.is_there) else {
                 frame.next[i] = Next::NoTenant.into();
                 continue;
             };
