@@ -14,7 +14,7 @@ use quiver_interface::Events;
 
 use crate::record::Record;
 use crate::room::Room;
-use crate::sessions::{Sessions, TICKS, Time, remaining};
+use crate::sessions::{Sessions, Time, remaining};
 use crate::tenant::{TenantRow, Tenants};
 
 /// Sessions that a worker looks at in a turn: less than 1 ms of its time.
@@ -105,7 +105,9 @@ pub(crate) async fn rounds(control: Control, begun: Inbox<()>) {
             control.yield_now().await;
             continue;
         }
-        let interval = Duration::from_secs_f64(f64::from(sessions.interval()) / f64::from(TICKS));
+        // Sessions are due at the beginning of an interval.
+        let time = sessions.of(0).map(|owned| owned.time_of_control(control.now().0));
+        let interval = time.map_or(SOON, |time| time.until_next(sessions.interval()));
         let pause = if last.rests { interval.min(SOON) } else { interval };
         let woken = control.room::<Room>().changed.changed();
         _ = control.timeout(pause, woken).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
 use quiver_engine::{Context, Metadata};
@@ -104,6 +105,10 @@ impl Time {
     /// The interval of this length in ticks that it is in.
     pub fn interval(self, length: u32) -> u32 {
         (self.0 / u64::from(length)) as u32
+    }
+    /// How long it takes until the next interval begins.
+    pub fn until_next(self, length: u32) -> Duration {
+        Duration::from_nanos((u64::from(length) - self.0 % u64::from(length)) * TICK_NS)
     }
     /// The interval that begins after a number of ticks.
     pub fn interval_after(self, ticks: u32, length: u32) -> u32 {
