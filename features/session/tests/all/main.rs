@@ -1,0 +1,9 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+mod draw;
+mod fuzz;
+mod oracle;
+mod packets;
+mod router;
+mod simulation;
+mod workers;
