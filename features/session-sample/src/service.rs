@@ -46,7 +46,7 @@ impl Node for Sample {
             };
             let status = packet.record.status();
             if status.state == State::Embryonic && !cx.is_rehearsal() {
-                packet.record.set_status(Status { state: State::Established, timeout: self.timeout, ..status });
+                work.set_status(packet, Status { state: State::Established, timeout: self.timeout, ..status });
             }
             work.pass(cx, frame, i, packet);
         }

@@ -2,7 +2,7 @@
 
 use quiver_control::{Change, Control, ObjectError};
 
-use crate::expiry::end_sessions_of;
+use crate::expiry::{end_sessions_of, review_sessions_of};
 use crate::service::{CHAIN_MAX, Chain, Services};
 use crate::tenant::{TENANTS_MAX, Tenant, TenantRow, Tenants};
 use crate::timeouts::Timeouts;
@@ -73,6 +73,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
             ObjectError::whole(format!("there are {TENANTS_MAX} tenants already")).remedy("delete one of them")
         })?,
     };
-    tenants.set(slot, TenantRow { id: tenant.id, context: tenant.context(), chains, timeouts });
+    let old = tenants.row(slot);
+    let new = TenantRow { is_there: true, id: tenant.id, context: tenant.context(), chains, timeouts };
+    tenants.set(slot, new);
+    drop(tenants);
+    if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {
+        review_sessions_of(control, slot, new);
+    }
     Ok(())
 }

@@ -12,9 +12,9 @@ use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Paged, Worker};
 use quiver_interface::Events;
 
+use crate::record::Record;
 use crate::room::Room;
-use crate::sessions::{Owned, Sessions, TICKS, remaining};
-use crate::shard::Shard;
+use crate::sessions::{Sessions, Time, remaining};
 use crate::tenant::{TenantRow, Tenants};
 
 /// Sessions that a worker looks at in a turn: less than 1 ms of its time.
@@ -119,7 +119,9 @@ async fn rounds(control: Control, begun: Inbox<()>) {
             control.yield_now().await;
             continue;
         }
-        let interval = Duration::from_secs_f64(f64::from(sessions.interval()) / f64::from(TICKS));
+        // Sessions are due at the beginning of an interval.
+        let time = sessions.of(0).map(|owned| owned.time_of_control(control.now().0));
+        let interval = time.map_or(SOON, |time| time.until_next(sessions.interval()));
         let pause = if last.rests { interval.min(SOON) } else { interval };
         let woken = control.room::<Room>().changed.changed();
         _ = control.timeout(pause, woken).await;
@@ -135,39 +137,83 @@ pub enum Which {
     OfTenant(u16),
 }
 
-/// Ends sessions of a worker whose records are from `first` on; returns the record to go on with.
-fn end_some(
-    sessions: &Sessions,
-    owned: &Owned,
-    shard: &mut Shard,
-    (number, first): (usize, u32),
-    which: Which,
-) -> Option<u32> {
+/// What a worker does with each session of some kind.
+trait Visit: Copy + Send + 'static {
+    /// The sessions of these.
+    fn which(&self) -> Which;
+    /// Whether a session ends; if not, when it is looked at next.
+    fn outcome(&self, record: &Record, time: Time, interval: u32) -> Outcome;
+}
+
+/// What becomes of a visited session.
+enum Outcome {
+    /// It ends.
+    Ends,
+    /// It is looked at in an interval.
+    LookAt(u32),
+}
+
+impl Visit for Which {
+    fn which(&self) -> Which {
+        *self
+    }
+    fn outcome(&self, _: &Record, _: Time, _: u32) -> Outcome {
+        Outcome::Ends
+    }
+}
+
+/// The sessions of a slot, whose tenant has changed to this row.
+#[derive(Clone, Copy)]
+struct Review(u16, TenantRow);
+
+impl Visit for Review {
+    fn which(&self) -> Which {
+        Which::OfTenant(self.0)
+    }
+    /// Sessions of another context are not the tenant's any more; of the others the time may have passed sooner.
+    fn outcome(&self, record: &Record, time: Time, interval: u32) -> Outcome {
+        let is_of_tenant = record.key().is_some_and(|key| key.context == self.1.context);
+        match remaining(record, &self.1, time.ticks()).filter(|_| is_of_tenant) {
+            Some(left) => Outcome::LookAt(time.interval_after(left, interval)),
+            None => Outcome::Ends,
+        }
+    }
+}
+
+/// Visits the sessions of a worker whose records are from `first` on; returns the record to go on with.
+fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32), visit: &impl Visit) -> Option<u32> {
+    let owned = sessions.of(number)?;
+    let (mut shard, time) = (owned.shard(), owned.time(worker.now()));
     let end = first.saturating_add(LOOKS).min(shard.used());
     for index in first..end {
-        let Some(identity) = owned.records.get(index).map(|record| record.identity()) else { continue };
-        if identity.is_live() && (which == Which::All || which == Which::OfTenant(identity.tenant())) {
-            sessions.end(owned, shard, (number, index));
+        let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
+        if ![Which::All, Which::OfTenant(record.identity().tenant())].contains(&visit.which()) {
+            continue;
+        }
+        match visit.outcome(record, time, sessions.interval()) {
+            Outcome::Ends => sessions.end(owned, &mut shard, (number, index)),
+            Outcome::LookAt(due) => shard.look_at(index, due),
         }
     }
     (end < shard.used()).then_some(end)
 }
 
-/// Ends sessions, some of each worker's in a turn; done when they have ended.
-pub async fn end_sessions(control: Control, which: Which) {
+/// Visits sessions, some of each worker's in a turn.
+async fn visit(control: &Control, visit: impl Visit) {
     let Some(sessions) = control.room::<Room>().sessions() else { return };
     for number in 0..sessions.workers() {
         let mut next = Some(0);
         while let Some(first) = next {
-            let some = move |_: &mut Worker, all: &Sessions| {
-                let owned = all.of(number)?;
-                let mut shard = owned.shard();
-                end_some(all, owned, &mut shard, (number, first), which)
-            };
-            next = ask(&control, &sessions, number, some).await.flatten();
+            let some = move |worker: &mut Worker, all: &Sessions| visit_some(worker, all, (number, first), &visit);
+            next = ask(control, &sessions, number, some).await.flatten();
         }
     }
     control.room::<Room>().changed.notify();
+}
+
+/// Ends sessions, some of each worker's in a turn; done when they have ended.
+pub async fn end_sessions(control: Control, which: Which) {
+    visit(&control, which).await;
 }
 
 /// Ends one session, by the worker that owns it and the index of its record; false if there is none.
@@ -199,4 +245,19 @@ pub(crate) fn end_sessions_of(control: &Control, slot: u16) {
         }
     };
     control.spawn("sessions of a deleted tenant", task);
+}
+
+/// Ends the sessions of a slot that are not its tenant's any more, which has changed to this row, or whose time has passed by its
+/// timeouts.
+pub(crate) fn review_sessions_of(control: &Control, slot: u16, row: TenantRow) {
+    let task = {
+        let control = control.clone();
+        async move {
+            // As with a deleted tenant.
+            let settled = control.room::<Dataplane>().settled();
+            settled.await;
+            visit(&control, Review(slot, row)).await;
+        }
+    };
+    control.spawn("sessions of a changed tenant", task);
 }

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::atomic::{Ordering::Acquire, fence};
 
 use quiver_control::Control;
 
@@ -39,6 +40,10 @@ impl Listed {
         let record = owned.records.get(index)?;
         let (key, identity) = (record.key()?, record.identity());
         let tenant = control.room::<Tenants>().row(identity.tenant());
+        // The sessions of a deleted tenant are being ended.
+        if !tenant.is_there {
+            return None;
+        }
         let ticks = owned.time_of_control(control.now().0).ticks();
         let left = remaining(record, &tenant, ticks).unwrap_or_default();
         let listed = Listed {
@@ -52,6 +57,7 @@ impl Listed {
             remaining: f64::from(left) / f64::from(TICKS),
         };
         // Its worker may have ended it while it was read.
+        fence(Acquire);
         (record.identity() == identity).then_some(listed)
     }
     /// The number by which clients know it for good: generation, worker and record.

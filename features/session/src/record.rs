@@ -5,7 +5,8 @@
 //! packets need. All fields are atomic words, so that readers need no lock; on their owner they cost what plain words cost.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::key::{Format, Key};
 
@@ -162,7 +163,7 @@ impl Record {
     }
     /// The key; None of a free record.
     pub fn key(&self) -> Option<Key> {
-        let identity = self.identity();
+        let identity = Identity(self.identity.load(Acquire));
         let format = identity.format().filter(|_| identity.is_live())?;
         let addresses = match format {
             Format::IP4 => [self.first.load(Relaxed), 0, 0, 0],
@@ -186,7 +187,8 @@ impl Record {
         }
         let from_high = if is_from_high { FROM_HIGH } else { 0 };
         let kind = u64::from(key.protocol) | u64::from(key.format.number()) << 8;
-        self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Relaxed);
+        // Control, which does not come by the directory, finds the other fields once it sees this one.
+        self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Release);
     }
     /// Ends the session. The generation stays, so that the next one has another.
     pub(crate) fn end(&self) {

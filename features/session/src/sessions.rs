@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
 use quiver_engine::{Context, Metadata};
@@ -33,20 +34,21 @@ pub struct Mark {
     pub position: u8,
     /// Whether the packet is an ICMP error about a packet of the session.
     pub is_error: bool,
+    /// Whether the session began with this packet.
+    pub is_first: bool,
 }
 
+/// The bit of [`Mark::is_first`].
+const FIRST: u64 = 1 << 29;
 /// The bit of [`Mark::is_error`].
-const ERROR: u64 = 1 << 29;
+const ERROR: u64 = 1 << 30;
 
 impl Metadata for Mark {
     fn to_word(self) -> u64 {
-        let Mark { index, generation, direction, position, is_error } = self;
-        let error = if is_error { ERROR } else { 0 };
-        u64::from(index)
-            | u64::from(direction as u8) << 24
-            | u64::from(position) << 25
-            | error
-            | u64::from(generation) << 32
+        let Mark { index, generation, direction, position, is_first, is_error } = self;
+        let lower = u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25;
+        let flags = if is_first { FIRST } else { 0 } | if is_error { ERROR } else { 0 };
+        lower | flags | u64::from(generation) << 32
     }
     fn of_word(word: u64) -> Mark {
         let direction = Direction::reverse(word & 1 << 24 != 0);
@@ -55,6 +57,7 @@ impl Metadata for Mark {
             generation: (word >> 32) as u32,
             direction,
             position: (word >> 25) as u8 & 0xf,
+            is_first: word & FIRST != 0,
             is_error: word & ERROR != 0,
         }
     }
@@ -113,6 +116,10 @@ impl Time {
     /// The interval of this length in ticks that it is in.
     pub fn interval(self, length: u32) -> u32 {
         (self.0 / u64::from(length)) as u32
+    }
+    /// How long it takes until the next interval begins.
+    pub fn until_next(self, length: u32) -> Duration {
+        Duration::from_nanos((u64::from(length) - self.0 % u64::from(length)) * TICK_NS)
     }
     /// The interval that begins after a number of ticks.
     pub fn interval_after(self, ticks: u32, length: u32) -> u32 {
@@ -226,17 +233,12 @@ impl Sessions {
     pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
         self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
     }
-    /// The mark of a packet of a session, by whether its source is the higher end.
+    /// The mark of a later packet of a session, by whether its source is the higher end.
     pub(crate) fn mark(&self, reference: Reference, is_from_high: bool) -> Option<Mark> {
         let identity = self.record(reference)?.identity();
         let direction = Direction::reverse(is_from_high != identity.is_from_high());
-        Some(Mark {
-            index: reference.index,
-            generation: identity.generation(),
-            direction,
-            position: 0,
-            is_error: false,
-        })
+        let generation = identity.generation();
+        Some(Mark { index: reference.index, generation, direction, position: 0, is_first: false, is_error: false })
     }
     /// Begins a session on a worker, unless another worker begins it in the same moment.
     pub(crate) fn begin(

@@ -11,7 +11,9 @@ use quiver_engine::Lead;
 /// Slots of the wheel.
 const SLOTS: usize = 1024;
 /// No slot.
-const NEVER: u32 = u32::MAX;
+const NEVER: u16 = u16::MAX;
+/// The next round, whenever it is.
+const SOON: u16 = NEVER - 1;
 
 /// A worker's free records, and its wheel of sessions.
 #[derive(Default)]
@@ -22,8 +24,6 @@ pub struct Shard {
     /// Records that rest, by the number of rounds that they have rested.
     resting: [Vec<u32>; 3],
     wheel: Wheel,
-    /// Sessions whose timeout has become shorter.
-    sooner: Vec<u32>,
     /// Sessions.
     live: usize,
     /// That of control's clock over the worker's.
@@ -59,7 +59,7 @@ impl Shard {
     }
     /// Has a session looked at in the next round, because its timeout has become shorter.
     pub(crate) fn look_soon(&mut self, index: u32) {
-        self.sooner.push(index);
+        self.wheel.insert_soon(index);
     }
     /// A session is looked at again in the interval `due`.
     pub(crate) fn look_at(&mut self, index: u32, due: u32) {
@@ -68,9 +68,6 @@ impl Shard {
     /// The next session to look at, in the interval `now`. Each call is bounded work; `Some(None)` means that there was an entry that is
     /// outdated.
     pub(crate) fn due(&mut self, now: u32) -> Option<Option<u32>> {
-        if let Some(index) = self.sooner.pop() {
-            return Some(Some(index));
-        }
         self.wheel.due(now)
     }
     /// Begins a round: all workers have passed the end of a turn since the last one began.
@@ -103,12 +100,14 @@ impl Shard {
 struct Wheel {
     /// The list of interval `n` is in slot `n % SLOTS`.
     slots: Vec<Vec<u32>>,
-    /// The interval in which each session is looked at: an entry of another interval is outdated.
-    planned: Vec<u32>,
+    /// The slot in which each session is: an entry of another slot is outdated.
+    planned: Vec<u16>,
+    /// Sessions of the next round: entries as those of slots.
+    soon: Vec<u32>,
     /// The first interval that has not been reached.
     next: u32,
-    /// Lists of reached intervals, with their intervals.
-    reached: VecDeque<(u32, Vec<u32>)>,
+    /// Lists of reached intervals, with their slots.
+    reached: VecDeque<(u16, Vec<u32>)>,
 }
 
 impl Wheel {
@@ -119,14 +118,23 @@ impl Wheel {
         // What is due later than the wheel reaches is looked at before, once.
         let ahead = due.wrapping_sub(self.next);
         let ahead = if ahead > u32::MAX / 2 { 0 } else { ahead.min(SLOTS as u32 - 1) };
-        let at = self.next.wrapping_add(ahead);
-        let planned = index as usize;
-        if self.planned.len() <= planned {
-            self.planned.resize(planned + 1, NEVER);
+        let slot = self.next.wrapping_add(ahead) as usize % SLOTS;
+        if self.plan(index, slot as u16) {
+            self.slots[slot].push(index);
         }
-        if std::mem::replace(&mut self.planned[planned], at) != at {
-            self.slots[at as usize % SLOTS].push(index);
+    }
+    fn insert_soon(&mut self, index: u32) {
+        if self.plan(index, SOON) {
+            self.soon.push(index);
         }
+    }
+    /// Plans a session; whether it was planned otherwise, so that it needs an entry.
+    fn plan(&mut self, index: u32, slot: u16) -> bool {
+        let index = index as usize;
+        if self.planned.len() <= index {
+            self.planned.resize(index + 1, NEVER);
+        }
+        std::mem::replace(&mut self.planned[index], slot) != slot
     }
     fn remove(&mut self, index: u32) {
         if let Some(planned) = self.planned.get_mut(index as usize) {
@@ -134,30 +142,31 @@ impl Wheel {
         }
     }
     fn due(&mut self, now: u32) -> Option<Option<u32>> {
+        if let Some(index) = self.soon.pop() {
+            return Some(self.unplan(index, SOON));
+        }
         self.reach(now);
-        let (interval, list) = self.reached.front_mut()?;
-        let interval = *interval;
+        let (slot, list) = self.reached.front_mut()?;
+        let slot = *slot;
         let Some(index) = list.pop() else {
             self.reached.pop_front();
             return Some(None);
         };
-        let planned = &mut self.planned[index as usize];
-        let is_planned = *planned == interval;
-        if is_planned {
-            *planned = NEVER;
-        }
-        Some(is_planned.then_some(index))
+        Some(self.unplan(index, slot))
     }
-    /// Moves the lists of all intervals up to `now` to those that are reached.
+    /// The session of an entry, unless the entry is outdated.
+    fn unplan(&mut self, index: u32, slot: u16) -> Option<u32> {
+        let planned = self.planned.get_mut(index as usize).filter(|planned| **planned == slot)?;
+        *planned = NEVER;
+        Some(index)
+    }
+    /// Moves the lists of all intervals up to `now` to those that are reached. After a long time without sessions these are all lists.
     fn reach(&mut self, now: u32) {
         let passed = now.wrapping_sub(self.next).wrapping_add(1);
-        if passed > u32::MAX / 2 {
-            return;
-        }
         for interval in 0..passed.min(SLOTS as u32) {
-            let interval = self.next.wrapping_add(interval);
-            match self.slots.get_mut(interval as usize % SLOTS) {
-                Some(slot) if !slot.is_empty() => self.reached.push_back((interval, std::mem::take(slot))),
+            let slot = self.next.wrapping_add(interval) as usize % SLOTS;
+            match self.slots.get_mut(slot) {
+                Some(list) if !list.is_empty() => self.reached.push_back((slot as u16, std::mem::take(list))),
                 _ => {}
             }
         }
@@ -206,6 +215,12 @@ mod tests {
         assert_eq!(all_due(&mut shard, 9), [7]);
         shard.look_soon(7);
         assert_eq!(all_due(&mut shard, 9), [7]);
+        // Of what is asked for often, little is kept.
+        (0..1000).for_each(|_| shard.look_soon(7));
+        assert_eq!(shard.wheel.soon.len(), 1);
+        shard.look_at(7, 12);
+        assert_eq!(all_due(&mut shard, 11), [0u32; 0]);
+        assert_eq!(all_due(&mut shard, 12), [7]);
     }
 
     #[test]
@@ -225,6 +240,26 @@ mod tests {
         shard.begun(1, 1);
         assert_eq!(all_due(&mut shard, u32::MAX), [0u32; 0]);
         assert_eq!(all_due(&mut shard, 1), [1]);
+        for due in [u32::MAX - 1, u32::MAX, 0] {
+            let mut shard = Shard::default();
+            assert_eq!(all_due(&mut shard, u32::MAX - 3), [0u32; 0]);
+            shard.begun(1, due);
+            assert_eq!(all_due(&mut shard, due.wrapping_sub(1)), [0u32; 0]);
+            assert_eq!(all_due(&mut shard, due), [1]);
+        }
+    }
+
+    #[test]
+    fn sessions_end_after_any_time_without_sessions() {
+        let mut shard = Shard::default();
+        for (index, now) in [1 << 30, 3 << 30, 5, 1 << 31].into_iter().enumerate() {
+            shard.begun(index as u32, now + 1);
+            all_due(&mut shard, now);
+            shard.look_at(index as u32, now + 1);
+            assert_eq!(all_due(&mut shard, now), [0u32; 0]);
+            assert_eq!(all_due(&mut shard, now + 1), [index as u32]);
+            shard.ended(index as u32);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use quiver_ip::Family;
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::record::{BLOCKED, Direction, Record, State, Status};
+use crate::sessions::Mark;
 use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
 
 /// Flags of a header (RFC 9293, 3.1).
@@ -15,9 +16,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// Flags of a session: its first segment was a SYN.
-pub const SYN_FORWARD: u16 = 1 << 8;
-/// The responder's SYN has come.
+/// Flags of a session: the responder's SYN has come.
 pub const SYN_REVERSE: u16 = 1 << 0;
 /// The responder has acknowledged the initiator's SYN.
 pub const SYN_ACKED: u16 = 1 << 1;
@@ -36,7 +35,6 @@ pub const NO_SYN: u16 = 1 << 7;
 
 /// The flags of a session, with their names for people.
 pub const FLAGS: &[(u16, &str)] = &[
-    (SYN_FORWARD, "initiator-syn"),
     (SYN_REVERSE, "responder-syn"),
     (SYN_ACKED, "syn-acknowledged"),
     (FIN_FORWARD, "initiator-fin"),
@@ -59,11 +57,17 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The segment in a packet's payload of so many bytes, which begins with the TCP header. None if the header is truncated.
+    /// One without flags: that of a packet whose header cannot be read.
+    pub(crate) const UNKNOWN: Segment = Segment { flags: 0, sequence: 0, acknowledgment: 0, length: 0 };
+
+    /// The segment in a packet's payload of so many bytes, which begins with the TCP header. None if the header is truncated, or says
+    /// that it is shorter than it can be.
     pub fn of(header: &[u8], bytes: u32) -> Option<Segment> {
         let header: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let length = bytes.checked_sub(u32::from(header[12] >> 4) * 4)?;
+        // RFC 9293, 3.1: the header has five words or more.
+        let words = Some(header[12] >> 4).filter(|words| *words >= 5)?;
+        let length = bytes.checked_sub(u32::from(words) * 4)?;
         Some(Segment { flags: header[13], sequence: word(4), acknowledgment: word(8), length })
     }
     fn has(self, flags: u8) -> bool {
@@ -81,54 +85,45 @@ pub enum FirstWithoutSyn {
     Security,
 }
 
-/// Effect of a segment on its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// None that anybody else has to know.
-    None,
-    /// Its timeout has become shorter.
-    Sooner,
-}
-
-/// Follows a segment of a session that has not been blocked.
-pub fn follow(record: &Record, direction: Direction, segment: Segment, first: FirstWithoutSyn) -> Effect {
-    let before = record.status();
+/// Follows a segment of a session that has not been blocked. The session may have another timeout afterwards.
+pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithoutSyn) {
+    let (before, direction) = (record.status(), mark.direction);
     let mut status = before;
-    // Counters do not tell the first segment: several packets of a frame have been counted before the first one comes here.
-    let is_first = before.flags & (SYN_FORWARD | NO_SYN) == 0;
-    if is_first && !segment.has(SYN) {
+    if mark.is_first && !segment.has(SYN) {
         let (timeout, flags) = match first {
             FirstWithoutSyn::Remove => (NOW, NO_SYN),
             FirstWithoutSyn::Security => (SECURITY, NO_SYN | BLOCKED),
         };
         record.set_status(Status { timeout, flags, ..before });
-        return if timeout == NOW { Effect::Sooner } else { Effect::None };
+        return;
     }
     if before.flags & NO_SYN != 0 {
-        return Effect::None;
+        return;
     }
     let forward = direction == Direction::Forward;
     if segment.has(RST) {
         status = Status { timeout: NOW, flags: before.flags | CLOSING, ..before };
-    } else if forward && segment.has(SYN) && before.flags & CLOSING != 0 {
-        // RFC 9293, 3.6.1: the ports may be used again. What is late of the old connection does not get in its way.
-        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: SYN_FORWARD };
+    } else if before.flags & CLOSING != 0 {
+        // What is late of the old connection changes nothing. RFC 9293, 3.6.1: the ports may be used again.
+        if !forward || !segment.has(SYN) {
+            return;
+        }
+        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
     } else {
-        status.flags |= SYN_FORWARD | noted(record, direction, segment, before.flags);
+        status.flags |= noted(record, direction, segment, before.flags);
         let are_open = SYN_REVERSE | SYN_ACKED;
         let is_answered = forward && segment.has(ACK) && before.flags & are_open == are_open;
         if before.state == State::Embryonic && is_answered {
             (status.state, status.timeout) = (State::Established, TCP_ESTABLISHED);
         }
         let are_closed = FIN_FORWARD_ACKED | FIN_REVERSE_ACKED;
-        if status.flags & are_closed == are_closed && before.flags & CLOSING == 0 {
+        if status.flags & are_closed == are_closed {
             status = Status { state: State::TimeWait, timeout: CLOSED, flags: status.flags | CLOSING };
         }
     }
     if status != before {
         record.set_status(status);
     }
-    if status.timeout != before.timeout && status.timeout >= CLOSED { Effect::Sooner } else { Effect::None }
 }
 
 /// The flags that a segment adds.
@@ -186,16 +181,19 @@ mod tests {
             record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
             Connection(record)
         }
-        fn sends(
-            &self,
-            direction: Direction,
-            flags: u8,
-            (sequence, acknowledgment): (u32, u32),
-            length: u32,
-        ) -> Effect {
+        fn sends(&self, direction: Direction, flags: u8, numbers: (u32, u32), length: u32) {
+            self.passes((direction, flags, numbers, length), FirstWithoutSyn::Remove);
+        }
+        fn passes(&self, of: (Direction, u8, (u32, u32), u32), first: FirstWithoutSyn) {
+            let (direction, flags, (sequence, acknowledgment), length) = of;
+            let is_first = Direction::ALL.iter().all(|direction| self.0.traffic(*direction).0 == 0);
             self.0.touch(direction, 40 + length, 0);
             let segment = Segment { flags, sequence, acknowledgment, length };
-            follow(&self.0, direction, segment, FirstWithoutSyn::Remove)
+            let mark = Mark { index: 0, generation: 1, direction, position: 0, is_first, is_error: false };
+            follow(&self.0, mark, segment, first);
+        }
+        fn timeout(&self) -> u8 {
+            self.0.status().timeout
         }
         fn state(&self) -> State {
             self.0.status().state
@@ -215,9 +213,9 @@ mod tests {
     fn a_handshake_establishes_and_a_repeated_syn_does_no_harm() {
         let connection = Connection::new();
         for _ in 0..3 {
-            assert_eq!(connection.sends(Forward, SYN, (1000, 0), 0), Effect::None);
+            connection.sends(Forward, SYN, (1000, 0), 0);
         }
-        assert_eq!(connection.sends(Forward, ACK, (1001, 2001), 0), Effect::None);
+        connection.sends(Forward, ACK, (1001, 2001), 0);
         assert_eq!((connection.state(), connection.0.status().timeout), (State::Embryonic, EMBRYONIC));
         connection.sends(Reverse, SYN | ACK, (2000, 1001), 0);
         connection.sends(Forward, ACK, (1001, 2001), 0);
@@ -238,10 +236,11 @@ mod tests {
                 connection.sends(second, ACK, (number(second), behind - 1), 0);
                 connection.sends(second, FIN | ACK, (number(second), behind), 0);
                 assert_eq!(connection.state(), State::Established);
-                assert_eq!(connection.sends(first, ACK, (behind, number(second) + 1), 0), Effect::Sooner);
-                assert_eq!((connection.state(), connection.0.status().timeout), (State::TimeWait, CLOSED));
-                // The last ACK once more.
-                assert_eq!(connection.sends(first, ACK, (behind, number(second) + 1), 0), Effect::None);
+                // The last ACK comes twice.
+                for _ in 0..2 {
+                    connection.sends(first, ACK, (behind, number(second) + 1), 0);
+                    assert_eq!((connection.state(), connection.timeout()), (State::TimeWait, CLOSED));
+                }
             }
         }
     }
@@ -261,8 +260,8 @@ mod tests {
     fn a_reset_ends_it_and_a_syn_opens_it_anew() {
         for from in Direction::ALL {
             let connection = Connection::open();
-            assert_eq!(connection.sends(from, RST, (1001, 0), 0), Effect::Sooner);
-            assert_eq!(connection.0.status().timeout, NOW);
+            connection.sends(from, RST, (1001, 0), 0);
+            assert_eq!(connection.timeout(), NOW);
             // RFC 9293, 3.6.1.
             connection.sends(Forward, SYN, (5000, 0), 0);
             assert_eq!((connection.state(), connection.0.status().timeout), (State::Embryonic, EMBRYONIC));
@@ -273,17 +272,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_late_of_a_reset_connection_does_not_open_it() {
+        let connection = Connection::new();
+        connection.sends(Forward, SYN, (1000, 0), 0);
+        connection.sends(Reverse, SYN | ACK, (2000, 1001), 0);
+        connection.sends(Reverse, RST, (2001, 0), 0);
+        connection.sends(Forward, ACK, (1001, 2001), 0);
+        connection.sends(Reverse, SYN | ACK, (2000, 1001), 0);
+        assert_eq!((connection.state(), connection.timeout()), (State::Embryonic, NOW));
+    }
+
+    #[test]
     fn a_first_packet_without_syn_is_forwarded_once_or_blocks() {
         let connection = Connection::new();
-        assert_eq!(connection.sends(Forward, ACK, (1000, 1), 0), Effect::Sooner);
-        assert_eq!(connection.sends(Forward, SYN, (1000, 0), 0), Effect::None);
-        assert_eq!(connection.0.status().timeout, NOW);
+        for flags in [ACK, SYN] {
+            connection.sends(Forward, flags, (1000, 1), 0);
+            assert_eq!(connection.timeout(), NOW);
+        }
         let connection = Connection::new();
-        // Both packets come in one frame.
-        connection.0.touch(Forward, 40, 0);
-        connection.0.touch(Forward, 40, 0);
-        let segment = Segment { flags: ACK, sequence: 1000, acknowledgment: 1, length: 0 };
-        follow(&connection.0, Forward, segment, FirstWithoutSyn::Security);
+        connection.passes((Forward, ACK, (1000, 1), 0), FirstWithoutSyn::Security);
         assert_eq!(
             connection.0.status(),
             Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED }
@@ -300,5 +307,7 @@ mod tests {
         assert_eq!(Segment::of(&header, 124), Some(segment));
         assert_eq!(Segment::of(&header, 23), None);
         assert_eq!(Segment::of(&header[..19], 124), None);
+        header[12] = 4 << 4;
+        assert_eq!(Segment::of(&header, 124), None);
     }
 }

@@ -89,6 +89,8 @@ impl Tenant {
 /// A tenant, as workers read it. Slots without a tenant have no services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantRow {
+    /// Whether the slot has a tenant.
+    pub is_there: bool,
     /// Number of the tenant.
     pub id: u32,
     /// Context of the sessions.

@@ -11,7 +11,7 @@ use quiver_wire::IpProtocol;
 
 use super::pass::{Packet, Reads, Work};
 use crate::record::{BLOCKED, Direction, State, Status};
-use crate::tcp::{Effect, FirstWithoutSyn, follow, segment};
+use crate::tcp::{FirstWithoutSyn, Segment, follow, segment};
 use crate::timeouts::ESTABLISHED;
 
 arcs! {
@@ -60,10 +60,10 @@ impl Lifecycle {
         Lifecycle { reads, blocks, check: None }
     }
     /// Follows a packet of another protocol.
-    fn other(&self, packet: Packet<'_>) {
+    fn other(&self, work: &Work<'_>, packet: Packet<'_>) {
         let status = packet.record.status();
         if self.check.is_some() && status.state == State::Embryonic && packet.mark.direction == Direction::Reverse {
-            packet.record.set_status(Status { state: State::Established, timeout: ESTABLISHED, ..status });
+            work.set_status(packet, Status { state: State::Established, timeout: ESTABLISHED, ..status });
         }
     }
     /// Follows a TCP segment; false if it is dropped.
@@ -72,11 +72,15 @@ impl Lifecycle {
         if self.check.is_some_and(|check| chain.has(check)) {
             return true;
         }
-        // A later fragment has no flags.
-        let Some(segment) = segment(frame.bytes(cx.pool, i), frame.length[i]) else { return true };
-        if follow(packet.record, packet.mark.direction, segment, self.blocks.get()) == Effect::Sooner {
-            work.look_soon(packet.mark.index);
-        }
+        let segment = match segment(frame.bytes(cx.pool, i), frame.length[i]) {
+            Some(segment) => segment,
+            None if packet.mark.is_first => Segment::UNKNOWN,
+            // A later fragment has no flags.
+            None => return true,
+        };
+        let before = packet.record.status().timeout;
+        follow(packet.record, packet.mark, segment, self.blocks.get());
+        work.timeout_changed(packet, before);
         packet.record.status().flags & BLOCKED == 0
     }
 }
@@ -98,7 +102,7 @@ impl Node for Lifecycle {
             let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
             let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
             if !is_tcp && !cx.is_rehearsal() {
-                self.other(packet);
+                self.other(work, packet);
             }
             if passes {
                 work.pass(cx, frame, i, packet);

@@ -107,7 +107,8 @@ impl<P: Parser> Node for Lookup<P> {
         // PERF: the misses of a whole frame are under way together.
         for i in 0..frame.len() {
             let slot = frame.hop[i];
-            let Some(tenant) = rows.get(slot as usize) else {
+            // The tenant may have been deleted since the packet was received.
+            let Some(tenant) = rows.get(slot as usize).filter(|tenant| tenant.is_there) else {
                 frame.next[i] = Next::NoTenant.into();
                 continue;
             };
@@ -128,6 +129,7 @@ impl<P: Parser> Node for Lookup<P> {
         for i in 0..frame.len() {
             let Some(row) = keys[i] else { continue };
             let slot = frame.hop[i] as u16;
+            let mut is_first = false;
             let found = match work.sessions.find(&row.key, row.hash) {
                 Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
                 Some(there) => Found::There(there),
@@ -142,6 +144,7 @@ impl<P: Parser> Node for Lookup<P> {
                         generation: 0,
                         direction: Direction::Forward,
                         position: 0,
+                        is_first: true,
                         is_error: false,
                     };
                     frame.set_metadata(cx.pool, i, self.reads.mark, mark);
@@ -150,6 +153,7 @@ impl<P: Parser> Node for Lookup<P> {
                 }
                 None => {
                     let Some(tenant) = rows.get(usize::from(slot)) else { continue };
+                    is_first = true;
                     self.begin(work.sessions, cx, &row, (slot, tenant))
                 }
             };
@@ -157,7 +161,7 @@ impl<P: Parser> Node for Lookup<P> {
                 Found::Here(index) => {
                     let reference = work.sessions.own(cx.worker, index);
                     let mark = work.sessions.mark(reference, row.is_from_high);
-                    let mark = mark.map(|mark| Mark { is_error: row.is_error, ..mark });
+                    let mark = mark.map(|mark| Mark { is_first, is_error: row.is_error, ..mark });
                     let packet = mark.and_then(|mark| Packet::of(work.owned, rows, mark));
                     let Some(packet) = packet else { continue };
                     if !cx.is_rehearsal() {

@@ -2,10 +2,11 @@
 
 use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
 
-use crate::record::{BLOCKED, Record};
+use crate::record::{BLOCKED, Record, Status};
 use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::tenant::TenantRow;
+use crate::timeouts::seconds;
 
 /// The position behind the longest chain.
 const POSITION_MAX: u8 = CHAIN_MAX as u8;
@@ -105,9 +106,19 @@ impl<'a> Work<'a> {
         frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
         true
     }
-    /// Has a session looked at in the next round.
-    pub fn look_soon(&self, index: u32) {
-        self.owned.shard().look_soon(index);
+    /// Changes state, timeout and flags of a packet's session. If its time is shorter now, the session is looked at in the next round.
+    pub fn set_status(&self, packet: Packet<'_>, status: Status) {
+        let before = packet.record.status().timeout;
+        packet.record.set_status(status);
+        self.timeout_changed(packet, before);
+    }
+    /// Has a session looked at in the next round if its time is shorter than by the timeout that applied before.
+    #[inline(always)]
+    pub(crate) fn timeout_changed(&self, packet: Packet<'_>, before: u8) {
+        let now = packet.record.status().timeout;
+        if now != before && seconds(now, &packet.tenant.timeouts) < seconds(before, &packet.tenant.timeouts) {
+            self.owned.shard().look_soon(packet.mark.index);
+        }
     }
     /// The worker's time in ticks.
     #[inline(always)]

@@ -1,3 +1,10 @@
-//! Tests of sessions, by subject.
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
 
+mod draw;
+mod fuzz;
 mod limits;
+mod oracle;
+mod packets;
+mod router;
+mod simulation;
+mod workers;
