@@ -78,7 +78,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     tenants.set(slot, new);
     drop(tenants);
     if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {
-        review_sessions_of(control, slot, new);
+        review_sessions_of(control, slot);
     }
     Ok(())
 }

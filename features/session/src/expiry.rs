@@ -137,7 +137,7 @@ pub enum Which {
     OfTenant(u16),
 }
 
-/// What a worker does with each session of some kind.
+/// Work of a worker on each of some sessions.
 trait Visit: Copy + Send + 'static {
     /// The sessions of these.
     fn which(&self) -> Which;
@@ -145,7 +145,7 @@ trait Visit: Copy + Send + 'static {
     fn outcome(&self, record: &Record, time: Time, interval: u32) -> Outcome;
 }
 
-/// What becomes of a visited session.
+/// Outcome for a visited session.
 enum Outcome {
     /// It ends.
     Ends,
@@ -162,7 +162,7 @@ impl Visit for Which {
     }
 }
 
-/// The sessions of a slot, whose tenant has changed to this row.
+/// The sessions of a slot, whose tenant has this row.
 #[derive(Clone, Copy)]
 struct Review(u16, TenantRow);
 
@@ -247,16 +247,20 @@ pub(crate) fn end_sessions_of(control: &Control, slot: u16) {
     control.spawn("sessions of a deleted tenant", task);
 }
 
-/// Ends the sessions of a slot that are not its tenant's any more, which has changed to this row, or whose time has passed by its
+/// Ends the sessions of a slot whose tenant has changed, if they are not the tenant's any more, or if their time has passed by its
 /// timeouts.
-pub(crate) fn review_sessions_of(control: &Control, slot: u16, row: TenantRow) {
+pub(crate) fn review_sessions_of(control: &Control, slot: u16) {
     let task = {
         let control = control.clone();
         async move {
             // As with a deleted tenant.
             let settled = control.room::<Dataplane>().settled();
             settled.await;
-            visit(&control, Review(slot, row)).await;
+            // It may have changed again.
+            let row = control.room::<Tenants>().row(slot);
+            if row.is_there {
+                visit(&control, Review(slot, row)).await;
+            }
         }
     };
     control.spawn("sessions of a changed tenant", task);

@@ -1,4 +1,4 @@
-//! What happens in the simulation: packets, most of them of known flows, and changes, most of them of what is there.
+//! Random steps of the simulation: packets, most of them of known flows, and changes, most of them of what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::router::{INTERFACES, WORKERS};
 /// Tenants at most.
 const TENANTS: u32 = 5;
 
-/// What happens in a step.
+/// A step.
 #[derive(Clone, Debug)]
 pub enum Action {
     Packets(usize, Vec<Packet>),
@@ -92,7 +92,7 @@ impl Draw {
         self.random.choice(ids)
     }
 
-    /// What happens next.
+    /// The next step.
     pub fn action(&mut self, of: Now<'_>) -> Action {
         match self.random.u32(..1000) {
             ..700 => self.packets(of),

@@ -21,6 +21,10 @@ fn exchange(packet: &mut [u8], [first, second, end]: [usize; 3]) {
 /// The flow of a packet and that of its answer have one key.
 fn both_directions<F: Family>(packet: &[u8], noted: Option<Upper>, addresses: [usize; 3], format: Format) {
     let there = flow::<F>(packet, noted);
+    if there.is_ok_and(|there| there.is_error) {
+        // An error quotes a packet, and the quotation stays as it is when the addresses of the error are exchanged.
+        return;
+    }
     let mut answer = packet.to_vec();
     exchange(&mut answer, addresses);
     if let Some(payload) = F::payload(packet)

@@ -60,7 +60,7 @@ impl Key {
     }
 }
 
-/// What was seen of a connection.
+/// Segments of a connection so far.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
     pub syn_back: bool,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_interface::{Events, InterfaceName};
+use quiver_interface::InterfaceName;
+use quiver_scenarios::ROOMS;
 use quiver_session::expiry::{Which, end_session, end_sessions};
 use quiver_session::listing::{self, Listed};
 use quiver_session::node::lifecycle::Blocks;
@@ -12,7 +13,7 @@ use quiver_session::room::Room;
 use quiver_session::tcp::FirstWithoutSyn;
 use quiver_session::tenant::TenantTimeout;
 use quiver_session::{SessionDefaults, SessionInterface, Tenant, set_session_defaults};
-use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::{V4, V6};
 
 use crate::oracle::{self, Service, TIMEOUTS};
@@ -24,24 +25,6 @@ pub const WORKERS: usize = 2;
 pub const INTERFACES: usize = 4;
 /// Sessions there may be.
 pub const CAPACITY: usize = 256;
-
-macro_rules! register {
-    ($control:ident: $($room:ident),+ $(,)?) => {
-        $($room::register($control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
-    };
-}
-
-/// The rooms that forward.
-const ROOMS: Rooms = Rooms {
-    register: |control| {
-        register!(control: quiver_interface, quiver_ethernet, quiver_bridge, quiver_vlan, quiver_ip, quiver_dvr);
-        register!(control: quiver_reassembly, quiver_session, quiver_session_sample, quiver_neighbor, quiver_icmp, quiver_pg);
-        Ok(())
-    },
-    answer: Events::answer,
-    send: quiver_pg::send,
-    sent: quiver_pg::sent,
-};
 
 /// The router.
 pub struct Router {
