@@ -8,12 +8,12 @@
 //! - `rewiring`: changes of the graph; `packets`: what control sends and follows;
 //!   `rehearsal`: what would become of one, and `recall`: asks workers for what it wants to know.
 
-mod changes;
 mod counted;
 mod error;
 mod interfaces;
 mod packets;
 mod placement;
+mod post;
 mod queue_table;
 mod recall;
 mod rehearsal;
@@ -37,10 +37,10 @@ use crate::mailbox::Mailbox;
 use crate::output::Output;
 use crate::tx::{OUTPUT, Ports};
 use crate::worker::{Worker, WorkerCounters};
-use changes::Changes;
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
+use post::{Depth, Post};
 pub use queue_table::QueueInfo;
 use queue_table::QueueTable;
 use quiver_stats::Threads;
@@ -124,8 +124,9 @@ pub struct Dataplane {
     punted: Inbox<Punted>,
     attic: Attic,
     generations: Generations,
-    /// Changes of the wiring that are not posted yet.
-    changes: Changes,
+    post: Arc<Post>,
+    /// Steps whose changes of the wiring wait for each other.
+    steps: Depth,
     /// Whether workers have rings to each other.
     connected: bool,
     metadata: MetadataKeys,
@@ -182,8 +183,10 @@ impl Dataplane {
         blueprint.node(NodeSpec::new("punt", &[], punt))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
+        let (domain, attic) = (Domain::new(), Attic::default());
+        let post = Post::new(&domain, blueprint.current_wiring(), &attic);
         Ok(Dataplane {
-            domain: Domain::new(),
+            domain,
             buffers: match settings.share_buffers {
                 true => Buffers::shared(settings.buffers_limit)?,
                 false => Buffers::new(settings.buffers, settings.buffers_limit)?,
@@ -201,9 +204,10 @@ impl Dataplane {
             counted,
             bell,
             punted,
-            attic: Attic::default(),
+            attic,
             generations: Generations::new(),
-            changes: Changes::default(),
+            post,
+            steps: Depth::default(),
             connected: false,
             metadata: MetadataKeys::default(),
             settings,
@@ -259,6 +263,7 @@ impl Dataplane {
             workers.push(Worker::new(id, level, reader, pool, graph, ports, mailbox.clone(), counters.clone()));
             self.workers.push(Handle { mailbox, counters });
         }
+        self.post.start(self.workers.iter().map(|worker| worker.mailbox.clone()));
         self.counted.name_arcs(&self.blueprint);
         Ok(workers)
     }
@@ -269,6 +274,7 @@ impl Dataplane {
             let (mailbox, counters) = (Arc::new(Mailbox::new()?), Arc::<WorkerCounters>::default());
             self.workers.push(Handle { mailbox, counters });
         }
+        self.post.start(self.workers.iter().map(|worker| worker.mailbox.clone()));
         Ok(())
     }
     /// Discards the letters to the workers that do not exist, and reclaims memory.
@@ -294,24 +300,26 @@ impl Dataplane {
     pub fn stop(&self) {
         self.workers.iter().for_each(|w| w.mailbox.stop());
     }
-    /// Posts work to one worker.
+    /// Posts work to one worker, behind all changes that wait.
     pub fn post(&self, worker: usize, letter: impl FnOnce(&mut Worker) + Send + 'static) {
-        self.post_wiring();
-        if let Some(handle) = self.workers.get(worker) {
-            self.deliver(handle, letter);
-        }
-    }
-    /// Posts a letter. Its worker is woken at once, or by [`Dataplane::wake_workers`].
-    fn deliver(&self, worker: &Handle, letter: impl FnOnce(&mut Worker) + Send + 'static) {
-        match self.changes.wakes_now() {
-            true => worker.mailbox.post(letter),
-            false => worker.mailbox.push(Box::new(letter)),
-        }
+        self.flush();
+        self.post.deliver(worker, Box::new(letter));
     }
     /// Posts work to every worker, made for each.
     pub fn post_all<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
-        self.post_wiring();
-        self.workers.iter().enumerate().for_each(|(i, worker)| self.deliver(worker, letter(i)));
+        self.flush();
+        self.post_all_early(letter);
+    }
+    /// The same for work that may be done before the changes that wait.
+    fn post_all_early<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
+        (0..self.workers.len()).for_each(|worker| self.post.deliver(worker, Box::new(letter(worker))));
+    }
+    /// The same for work that may wait with them.
+    fn post_all_behind<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
+        match self.domain.is_held() {
+            true => (0..self.workers.len()).for_each(|w| self.post.deliver_behind(w, Box::new(letter(w)))),
+            false => self.post_all(letter),
+        }
     }
     /// Asks a worker; the answer comes when it has read its mail. An error means that the worker is gone.
     pub fn ask<T: Send + 'static>(
@@ -319,7 +327,7 @@ impl Dataplane {
         worker: usize,
         question: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
-        self.post_wiring();
+        self.flush();
         match self.workers.get(worker) {
             Some(handle) => ask(&handle.mailbox, question),
             None => oneshot::channel().1,
@@ -337,7 +345,7 @@ impl Dataplane {
     /// Done when every packet that workers have received by now is through: sent, dropped, or with control. Those that
     /// workers hand to each other are waited for, too. No worker waits, and new packets may come meanwhile.
     pub fn drained(&self) -> impl Future<Output = ()> + 'static {
-        self.post_wiring();
+        self.flush();
         let mailboxes: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.clone()).collect();
         async move {
             for _ in 0..=HAND_OFFS_MAX {

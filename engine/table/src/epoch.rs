@@ -18,6 +18,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p quiver-table --test loom` tries all interleavings.
 use crate::simulation::{Account, Reading, seam};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, fence};
+use crate::waiting::{Turn, Waiting};
 use crossbeam_queue::SegQueue;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -48,6 +49,7 @@ struct Shared {
     incoming: SegQueue<Retired>,
     waiting: Mutex<VecDeque<Retired>>,
     account: Account,
+    turn: Turn,
 }
 
 /// A set of readers and the memory that waits for them. Clones are handles of the same domain.
@@ -78,6 +80,7 @@ impl Domain {
             incoming: SegQueue::new(),
             waiting: Mutex::new(VecDeque::new()),
             account: Account::default(),
+            turn: Turn::default(),
         }))
     }
 
@@ -89,13 +92,51 @@ impl Domain {
     }
 
     /// Keeps `garbage` until no reader can hold a reference into it, then drops it in a call of
-    /// [`Domain::reclaim`]. It must be out of the readers' reach already. Never blocks.
+    /// [`Domain::reclaim`]. It must be out of the readers' reach already, or out of it once the changes that wait are published.
     pub fn retire(&self, garbage: impl Send + 'static) {
-        let garbage: Box<dyn Send> = Box::new(garbage);
+        if let Some(garbage) = self.0.turn.keep(Box::new(garbage)) {
+            self.retire_now(garbage);
+        }
+    }
+    fn retire_now(&self, garbage: Box<dyn Send>) {
         seam("out of reach, not retired yet");
         let moment = self.0.account.tick();
         let epoch = self.0.epoch.fetch_add(1, Ordering::Release);
         self.0.incoming.push(Retired { epoch, moment, garbage });
+    }
+
+    /// Lets changes of tables wait for each other, up to [`Domain::release`]: see [`crate::waiting`]. May be called again before that.
+    pub fn hold(&self) {
+        self.0.turn.begin();
+    }
+    /// Ends one [`Domain::hold`]; the last end publishes the changes. Says whether it was the last.
+    pub fn release(&self) -> bool {
+        if self.0.turn.is_outermost() {
+            self.flush();
+        }
+        self.0.turn.end()
+    }
+    /// Whether changes wait for each other.
+    pub fn is_held(&self) -> bool {
+        self.0.turn.is_inside()
+    }
+    /// Publishes the changes that wait, before one that does not wait and that readers may find together with them.
+    #[inline]
+    pub fn flush(&self) {
+        if self.0.turn.waits() {
+            self.0.turn.publish();
+            while let Some(garbage) = self.0.turn.take_garbage() {
+                self.retire_now(garbage);
+            }
+        }
+    }
+    /// Has a table's changes published with those that wait, in the order of these calls.
+    pub fn wait(&self, changes: Arc<dyn Waiting>) {
+        self.0.turn.add(changes);
+    }
+    /// The same behind all tables.
+    pub fn wait_behind(&self, changes: Arc<dyn Waiting>) {
+        self.0.turn.add_behind(changes);
     }
 
     /// Drops what every online reader has left behind; returns how many retired objects that were.
@@ -152,7 +193,7 @@ impl Domain {
 
     /// Number of retired objects that wait for readers.
     pub fn pending(&self) -> usize {
-        lock(&self.0.waiting).len() + self.0.incoming.len()
+        lock(&self.0.waiting).len() + self.0.incoming.len() + self.0.turn.kept()
     }
 
     /// The current epoch: the number of objects retired so far.

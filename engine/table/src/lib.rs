@@ -11,6 +11,7 @@
 //! - [`shared`]: a map of which a changed copy does.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
 //! - [`spsc`]: bounded rings from one thread to one other.
+//! - [`waiting`]: changes of tables that are published together.
 //! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
 mod memory;
 mod sync;
@@ -31,6 +32,7 @@ pub mod shared;
 pub mod simulation;
 pub mod snapshot;
 pub mod spsc;
+pub mod waiting;
 
 pub use address::Address;
 pub use directory::{Directory, Inserted, Reference};
@@ -45,6 +47,7 @@ pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;
 pub use shared::SharedMap;
 pub use snapshot::{Publisher, Snapshot};
+pub use waiting::Waiting;
 pub use trie::{LpmConfig, LpmError, Trie, TrieWriter};
 
 /// The example of the README, as a test.

@@ -66,9 +66,7 @@ impl Ports {
                 true => self.layer2.borrow_mut().insert(interface.0),
                 false => self.layer2.borrow_mut().remove(&interface.0),
             };
-            let mut ports = self.published.current().clone();
-            *ports.get_mut(interface.index()) = port;
-            self.published.publish(ports);
+            self.published.edit(|ports| *ports.get_mut(interface.index()) = port);
         }
     }
 }

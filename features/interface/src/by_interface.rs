@@ -31,10 +31,7 @@ impl<T: Clone + Default + Send + Sync + 'static> ByInterface<T> {
     }
     /// The same; returns the one that it had.
     pub fn replace(&mut self, interface: InterfaceId, value: T) -> T {
-        let mut values = self.published.current().clone();
-        let old = std::mem::replace(values.get_mut(interface.index()), value);
-        self.published.publish(values);
-        old
+        self.published.edit(|values| std::mem::replace(values.get_mut(interface.index()), value))
     }
 }
 

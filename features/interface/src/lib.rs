@@ -96,9 +96,10 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         Moment::Before => control.room::<Dataplane>().collect_changes(),
         Moment::After => control.room::<Dataplane>().post_changes(),
     });
+    // And what many objects change in a turn, as one change of their tables.
     control.objects().around_turns(|control, moment| match moment {
-        Moment::Before => control.room::<Dataplane>().let_workers_sleep(),
-        Moment::After => control.room::<Dataplane>().wake_workers(),
+        Moment::Before => control.room::<Dataplane>().hold(),
+        Moment::After => control.room::<Dataplane>().release(),
     });
     set::register(control);
     queues::register(control);

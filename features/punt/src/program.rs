@@ -99,6 +99,12 @@ impl Node for Programs {
 /// The interfaces that programs may name.
 struct Known(Publisher<Paged<bool>>);
 
+impl Known {
+    fn set(&mut self, id: InterfaceId, is_there: bool) {
+        self.0.edit(|known| *known.get_mut(id.index()) = is_there);
+    }
+}
+
 /// Has a packet go where a program wants, which sent this datagram to the daemon.
 pub fn accept(control: &Control, datagram: &[u8]) {
     let mut bytes = datagram.to_vec();
@@ -114,17 +120,11 @@ pub fn accept(control: &Control, datagram: &[u8]) {
     }
 }
 
-/// The same interfaces, but for one.
-fn with(known: &Paged<bool>, id: InterfaceId, is_there: bool) -> Paged<bool> {
-    let mut known = known.clone();
-    *known.get_mut(id.index()) = is_there;
-    known
-}
-
 pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let known = Known(Publisher::new(dataplane.domain(), with(&Paged::default(), LOCAL, true)));
+        let mut known = Known(Publisher::new(dataplane.domain(), Paged::default()));
+        known.set(LOCAL, true);
         let interfaces = known.0.snapshot();
         let node = move |_| Programs { interfaces: interfaces.clone() };
         dataplane.blueprint().node(NodeSpec::new(NAME, Next::ARCS, node).describe(describe))?;
@@ -138,7 +138,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
             InterfaceEvent::Removed(id) => (id, false),
             _ => return,
         };
-        control.room_mut::<Known>().0.update(|known| with(known, id, is_there));
+        control.room_mut::<Known>().set(id, is_there);
     });
     Ok(())
 }

@@ -163,7 +163,7 @@ impl<F: Underlay> Directory<F> {
         }
         let number = self.next;
         if let Some(key) = host_key(F::to_bits(address)) {
-            self.hosts.insert(key, number, 0)?;
+            self.hosts.insert_early(key, number, 0)?;
         }
         self.next = number.wrapping_add(1);
         self.numbers.insert(address, (number, 1));
@@ -182,14 +182,14 @@ impl<F: Underlay> Directory<F> {
         let (remote, local) = (self.number_of(key.remote)?, self.number_of(key.local)?);
         self.tunnels.get(key.of(remote, local)).map(|row| TunnelMatch(row.value))
     }
-    /// Adds a tunnel.
+    /// Adds a tunnel. Datagrams may find it before other changes that wait, so it is to be down if there may be some.
     ///
     /// # Errors
     /// If there is no room; nothing has changed then.
     pub fn insert(&mut self, key: &Key<F::Address>, found: TunnelMatch) -> Result<(), ExactError> {
         let remote = self.hold(key.remote)?;
         let local = self.hold(key.local).inspect_err(|_| self.let_go(key.remote))?;
-        let inserted = self.tunnels.insert(key.of(remote, local), found.0, 0);
+        let inserted = self.tunnels.insert_early(key.of(remote, local), found.0, 0);
         if inserted.is_err() {
             self.let_go(key.remote);
             self.let_go(key.local);

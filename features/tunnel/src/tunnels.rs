@@ -1,10 +1,11 @@
 //! The tunnels of a kind on the control thread: their settings, and the rows for the nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use quiver_control::object::Moment;
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{
     Counter, Counters, Dataplane, DataplaneError, Domain, FeatureSpec, NodeSpec, Paged, Phase, Publisher, Seed,
@@ -136,6 +137,8 @@ pub struct Tunnels<K: Kind> {
     rows: Publisher<TunnelRows>,
     over4: Over<V4>,
     over6: Over<V6>,
+    /// Tunnels that datagrams are to find up at the end of the turn, when workers know their interfaces' features.
+    rising: BTreeSet<InterfaceId>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -160,9 +163,7 @@ impl<K: Kind> Tunnels<K> {
         Some(self.rows.current().get(id.index())?.as_ref()?.group)
     }
     fn publish(&mut self, id: InterfaceId, row: Option<Tunnel>) {
-        let mut rows = self.rows.current().clone();
-        *rows.get_mut(id.index()) = row;
-        self.rows.publish(rows);
+        self.rows.edit(|rows| *rows.get_mut(id.index()) = row);
     }
 }
 
@@ -176,6 +177,7 @@ pub fn register<K: Kind>(control: &Control) -> Result<(), TunnelError> {
             rows: Publisher::new(domain, TunnelRows::default()),
             over4: Over::new(domain, seed)?,
             over6: Over::new(domain, !seed)?,
+            rising: BTreeSet::new(),
             kind: PhantomData,
         }
     };
@@ -188,6 +190,13 @@ pub fn register<K: Kind>(control: &Control) -> Result<(), TunnelError> {
     watch(control, |control, event| {
         if let InterfaceEvent::AdminState(id) = event {
             set_up::<K>(control, id);
+        }
+    });
+    control.objects().around_turns(|control, moment| {
+        // A turn may lie within another one.
+        if moment == Moment::After && !control.room::<Dataplane>().domain().is_held() {
+            let rising = std::mem::take(&mut control.room_mut::<Tunnels<K>>().rising);
+            rising.into_iter().for_each(|id| set_found::<K>(control, id));
         }
     });
     Ok(())
@@ -257,7 +266,7 @@ fn add_nodes<K: Kind, F: Part>(
     Ok(())
 }
 
-/// Makes an interface a tunnel.
+/// Makes an interface, which is down, a tunnel.
 ///
 /// # Errors
 /// If another tunnel has the same ends, port and network, another room has the port, or something is full. Nothing has changed then.
@@ -270,7 +279,6 @@ pub fn open<K: Kind>(control: &Control, id: InterfaceId, settings: &Settings) ->
 
 fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings) -> Result<(), ObjectError> {
     let key = key_of::<F>(control, settings)?;
-    let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
     let users = {
         let mut room = control.room_mut::<Tunnels<K>>();
         let over = F::over(&mut room);
@@ -285,8 +293,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         let claimed = quiver_udp::claim::<F>(control, settings.port, K::INPUT[F::PLACE]);
         claimed.map_err(|error| ObjectError::field("port", error.to_string()).remedy("choose another port"))?;
     }
-    let found = TunnelMatch::new(id.0, up, settings.next.arc(settings.is_layer3));
-    let added = F::over(&mut control.room_mut::<Tunnels<K>>()).directory.insert(&key, found);
+    let added = F::over(&mut control.room_mut::<Tunnels<K>>()).directory.insert(&key, found(id, settings, false));
     if let Err(error) = added {
         if users == 0 {
             quiver_udp::release::<F>(control, settings.port);
@@ -307,7 +314,7 @@ fn open_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Se
         false => (of(EtherType::TRANSPARENT_BRIDGING), None),
     };
     let is_ordinary = !settings.is_layer3 && !settings.ends.is_multicast() && !outer.sums();
-    let tunnel = Tunnel { ends: settings.ends, outer, group, up, is_ordinary, layer3 };
+    let tunnel = Tunnel { ends: settings.ends, outer, group, up: false, is_ordinary, layer3 };
     {
         let mut room = control.room_mut::<Tunnels<K>>();
         F::over(&mut room).set_users(settings.port, users + 1);
@@ -373,7 +380,12 @@ pub fn check_ends(source: IpAddr, destination: IpAddr, has_group_interface: bool
 
 /// Undoes [`open`]. The interface is removed afterwards.
 pub fn close<K: Kind>(control: &Control, id: InterfaceId) {
-    let Some(settings) = control.room_mut::<Tunnels<K>>().held.remove(&id) else { return };
+    let settings = {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        room.rising.remove(&id);
+        room.held.remove(&id)
+    };
+    let Some(settings) = settings else { return };
     match settings.ends {
         Ends::V4(..) => close_over::<K, V4>(control, id, &settings),
         Ends::V6(..) => close_over::<K, V6>(control, id, &settings),
@@ -416,20 +428,45 @@ fn key_of<F: Underlay>(control: &Control, settings: &Settings) -> Result<Key<F::
 
 /// Notes whether a tunnel's interface is up.
 fn set_up<K: Kind>(control: &Control, id: InterfaceId) {
+    if !control.room::<Tunnels<K>>().held.contains_key(&id) {
+        return;
+    }
+    let up = is_up(control, id);
+    {
+        let mut room = control.room_mut::<Tunnels<K>>();
+        let mut tunnel = room.rows.current().get(id.index()).cloned().flatten();
+        tunnel.iter_mut().for_each(|tunnel| tunnel.up = up);
+        room.publish(id, tunnel);
+        if up && control.room::<Dataplane>().domain().is_held() {
+            room.rising.insert(id);
+            return;
+        }
+        room.rising.remove(&id);
+    }
+    set_found::<K>(control, id);
+}
+
+fn is_up(control: &Control, id: InterfaceId) -> bool {
+    control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up)
+}
+
+/// Lets datagrams find a tunnel as it is now.
+fn set_found<K: Kind>(control: &Control, id: InterfaceId) {
     let Some(settings) = control.room::<Tunnels<K>>().held.get(&id).cloned() else { return };
-    let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
-    let mut tunnel = control.room::<Tunnels<K>>().rows.current().get(id.index()).cloned().flatten();
-    tunnel.iter_mut().for_each(|tunnel| tunnel.up = up);
-    control.room_mut::<Tunnels<K>>().publish(id, tunnel);
     match settings.ends {
-        Ends::V4(..) => set_found::<K, V4>(control, id, &settings, up),
-        Ends::V6(..) => set_found::<K, V6>(control, id, &settings, up),
+        Ends::V4(..) => set_found_over::<K, V4>(control, id, &settings),
+        Ends::V6(..) => set_found_over::<K, V6>(control, id, &settings),
     }
 }
 
-fn set_found<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings, up: bool) {
-    let found = TunnelMatch::new(id.0, up, settings.next.arc(settings.is_layer3));
+fn set_found_over<K: Kind, F: Part>(control: &Control, id: InterfaceId, settings: &Settings) {
     if let Ok(key) = key_of::<F>(control, settings) {
+        let found = found(id, settings, is_up(control, id));
         F::over(&mut control.room_mut::<Tunnels<K>>()).directory.change(&key, found);
     }
+}
+
+/// A tunnel as datagrams find it.
+fn found(id: InterfaceId, settings: &Settings, up: bool) -> TunnelMatch {
+    TunnelMatch::new(id.0, up, settings.next.arc(settings.is_layer3))
 }

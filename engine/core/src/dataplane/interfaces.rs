@@ -104,7 +104,8 @@ impl Dataplane {
         self.generations.change(interface);
         self.parts.set(interface, port);
         self.counted.grow(interface, 0);
-        self.post_all(|worker| {
+        // No change that waits is about this interface.
+        self.post_all_early(|worker| {
             let via = port.map(|port| (port, self.counted.tx.row(worker)));
             move |w: &mut Worker| w.attach_via(interface, via)
         });
@@ -148,7 +149,9 @@ impl Dataplane {
             false => self.up.remove(&interface),
         };
         self.queues.of_mut(interface).for_each(|queue| queue.up = up);
-        self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
+        let letter = |_| move |w: &mut Worker| w.set_up(interface, up);
+        // Packets come when all is ready, and stop at once.
+        if up { self.post_all_behind(letter) } else { self.post_all(letter) }
     }
     /// Counts of an interface since it was made or cleared.
     pub fn interface_counters(&self, interface: u32) -> InterfaceCounters {

@@ -49,6 +49,7 @@ impl Dataplane {
         now: u64,
         recollection: &mut Recollection,
     ) -> Result<Vec<Record>, RehearsalError> {
+        self.flush();
         recollection.rewind(if self.connected { self.workers.len() } else { 0 });
         let queue = self.queues.of(interface).next().ok_or(RehearsalError::NoQueue)?;
         let (input, worker) = (queue.input, queue.worker);

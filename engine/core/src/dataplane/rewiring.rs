@@ -2,8 +2,6 @@
 
 use super::Dataplane;
 use crate::graph::{Blueprint, GraphError, NodeId, NodeSpec};
-use crate::worker::Worker;
-use std::sync::Arc;
 
 impl Dataplane {
     /// Enables or disables a feature on an interface.
@@ -53,50 +51,52 @@ impl Dataplane {
     /// PERF: an interface that comes into being enables features of several rooms. A wiring that workers have is copied
     /// where it changes, so each that is posted costs as much as enabling the features.
     pub fn collect_changes(&self) {
-        self.changes.steps.begin();
+        self.steps.begin();
     }
     /// Ends one [`Dataplane::collect_changes`]; the last end posts the changes, if there are any.
     pub fn post_changes(&self) {
-        if self.changes.steps.end() {
-            self.post_wiring();
+        if self.steps.end() {
+            self.post_when_due();
         }
     }
-    /// From now on letters wake no sleeping worker, up to [`Dataplane::wake_workers`]. A worker that is awake, or is woken by packets,
-    /// reads them all the same. Questions wake their worker at once. May be called again before that.
+    /// Lets changes of tables and of the graph wait for each other, up to [`Dataplane::release`]: see [`quiver_table::waiting`]. Letters
+    /// do not overtake them, and wake no sleeping worker; one that is awake, or is woken by packets, reads them all the same.
+    /// Questions wake their worker at once. May be called again before that.
     ///
-    /// PERF: waking a worker costs as much as many a change, and clients make changes by the thousand.
-    pub fn let_workers_sleep(&self) {
-        self.changes.turns.begin();
+    /// PERF: waking a worker costs as much as many a change, and so does publishing one; clients make changes by the thousand.
+    pub fn hold(&self) {
+        self.domain.hold();
     }
-    /// Ends one [`Dataplane::let_workers_sleep`]; the last end wakes the workers if there are letters.
-    pub fn wake_workers(&self) {
-        if self.changes.turns.end() && self.changes.take_letters() {
-            self.workers.iter().for_each(|worker| worker.mailbox.wake());
+    /// Ends one [`Dataplane::hold`]; the last end publishes the changes, and wakes the workers if there are letters.
+    pub fn release(&self) {
+        if self.domain.release() {
+            self.post.wake();
         }
+    }
+    /// Publishes the changes that wait.
+    pub(super) fn flush(&self) {
+        self.domain.flush();
+        self.post.post_wiring();
     }
     /// Has the wiring as it is now posted. Called after every change of the blueprint.
     pub(super) fn wire(&mut self) {
-        if self.blueprint.current_wiring().is_none()
-            && let Err(error) = self.blueprint.compute_wiring()
+        if !self.blueprint.current_wiring().is_computed()
+            && let Err(error) = self.blueprint.wiring()
         {
             // Names were checked when they were registered; a change that breaks them is refused before.
             tracing::error!("the graph keeps its old wiring: {error}");
             return;
         }
-        if self.changes.add() {
-            self.post_wiring();
+        self.post.note_change();
+        if !self.steps.is_inside() {
+            self.post_when_due();
         }
     }
-    /// Posts the wiring, if it has changed since it was posted last.
-    pub(super) fn post_wiring(&self) {
-        if !self.changes.are_waiting() {
-            return;
-        }
-        let Some(wiring) = self.blueprint.current_wiring().cloned().map(Arc::new) else { return };
-        self.changes.posted();
-        for worker in &self.workers {
-            let (wiring, attic) = (wiring.clone(), self.attic.clone());
-            self.deliver(worker, move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring)));
+    /// Posts the wiring now, or with the changes that wait.
+    fn post_when_due(&self) {
+        match self.domain.is_held() {
+            true => self.post.wait(),
+            false => self.post.post_wiring(),
         }
     }
 }

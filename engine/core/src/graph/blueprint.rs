@@ -10,7 +10,7 @@ use super::error::GraphError;
 use super::feature::{FeatureSpec, order};
 use super::node::Node;
 use super::seed::Seed;
-use super::wiring::{NodeId, Side, Wiring};
+use super::wiring::{CurrentWiring, NodeId, Side};
 use crate::counters::{Counter, Counters};
 use crate::stage::{Body, Quarters};
 use crate::trace::{Describe, Record};
@@ -139,8 +139,7 @@ pub struct Blueprint {
     /// Counters of the arcs, node after node.
     arc_counters: Vector<Counter>,
     threads: Threads,
-    /// The wiring as it was computed last, kept in step with `enabled`; None when it is to be computed anew.
-    pub(super) wiring: Option<Wiring>,
+    pub(super) wiring: CurrentWiring,
 }
 
 impl Blueprint {
@@ -163,7 +162,7 @@ impl Blueprint {
             counters: vec![],
             arc_counters,
             threads,
-            wiring: None,
+            wiring: CurrentWiring::default(),
         }
     }
     /// Registers a node whose instance control will access.
@@ -183,7 +182,7 @@ impl Blueprint {
             let counters = self.new_counters(id, worker);
             self.counters[worker].push(counters);
         }
-        self.wiring = None;
+        self.wiring.set(None);
         Ok(id)
     }
     /// Registers the node that stands for a driver's receive queues. Received packets leave by its first arc, onto
@@ -208,7 +207,7 @@ impl Blueprint {
         self.find_beyond();
         self.features.push(vec![]);
         self.places.push(vec![]);
-        self.wiring = None;
+        self.wiring.set(None);
         let (its, others) = std::mem::take(&mut self.early).into_iter().partition(|early| early.arc == spec.name);
         self.early = others;
         Vec::into_iter(its).try_for_each(|early| self.feature(early))
@@ -234,7 +233,7 @@ impl Blueprint {
             return Ok(());
         };
         self.features[at].push(spec);
-        self.wiring = None;
+        self.wiring.set(None);
         match order(&self.features[at]) {
             Ok(ordered) => {
                 self.places[at] = ordered.iter().map(|feature| self.ids[feature.node]).collect();
@@ -316,7 +315,7 @@ impl Blueprint {
             Some(to) => self.rewired.insert((node, arc), to),
             None => self.rewired.remove(&(node, arc)),
         };
-        self.wiring = None;
+        self.wiring.set(None);
     }
     /// A worker's instance of the graph, and the counters that it shares with control.
     pub(crate) fn instantiate(&mut self, worker: usize, home: usize) -> Result<Graph, GraphError> {

@@ -20,7 +20,7 @@ impl Blueprint {
             None if is_started => return Err(GraphError::Started { node: spec.name, arc: arc.name }),
             None => {
                 spec.arcs.push(arc);
-                self.wiring = None;
+                self.wiring.set(None);
                 self.arcs(id).len() - 1
             }
         };

@@ -27,7 +27,7 @@ impl Blueprint {
             self.early.clear();
             (self.features, self.places) = (features, places);
             (self.stand_ins, self.bypassed) = (stand_ins, bypassed);
-            self.wiring = None;
+            self.wiring.set(None);
         }
         added
     }
@@ -61,13 +61,13 @@ impl Blueprint {
     /// it lead where they were declared to, and those declared to lead to it go on by its arc `pass`, if there is one.
     pub fn bypass(&mut self, node: NodeId, pass: Option<u16>) {
         self.bypassed.insert(node, pass);
-        self.wiring = None;
+        self.wiring.set(None);
     }
 
     /// Takes [`Blueprint::bypass`] back.
     pub fn open(&mut self, node: NodeId) {
         self.bypassed.remove(&node);
-        self.wiring = None;
+        self.wiring.set(None);
     }
 
     /// The node that an arc of `from` reaches when it leads to `to`.

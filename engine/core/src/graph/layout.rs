@@ -4,7 +4,7 @@
 use super::arc::{ArcSpec, To};
 use super::blueprint::{Blueprint, Feature, FeatureArcSpec};
 use super::error::GraphError;
-use super::wiring::{FeatureTable, NodeId, Shape, Target, Wiring};
+use super::wiring::{CurrentWiring, FeatureTable, NodeId, Shape, Target, Wiring};
 use crate::vector::INTERFACES_MAX;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Blueprint {
             self.place(&mut wiring, at, interface);
             let same_shape = before == self.is_enabled(at, node);
             let shape = if same_shape { Ok(wiring.shape.clone()) } else { self.shape(&wiring).map(Arc::new) };
-            self.wiring = shape.ok().map(|shape| Wiring { shape, ..wiring });
+            self.wiring.set(shape.ok().map(|shape| Wiring { shape, ..wiring }));
         }
         true
     }
@@ -69,17 +69,16 @@ impl Blueprint {
 
     /// Where every arc leads now.
     pub fn wiring(&mut self) -> Result<Wiring, GraphError> {
-        match &self.wiring {
-            Some(wiring) => Ok(wiring.clone()),
-            None => self.compute_wiring().cloned(),
+        match self.wiring.get() {
+            Some(wiring) => Ok(wiring),
+            None => self.compute_wiring(),
         }
     }
-    /// The same, if it was computed since the last change.
-    pub(crate) fn current_wiring(&self) -> Option<&Wiring> {
-        self.wiring.as_ref()
+    /// The same, as far as it was computed since the last change.
+    pub(crate) fn current_wiring(&self) -> &CurrentWiring {
+        &self.wiring
     }
-    /// Computes where every arc leads now.
-    pub(crate) fn compute_wiring(&mut self) -> Result<&Wiring, GraphError> {
+    fn compute_wiring(&mut self) -> Result<Wiring, GraphError> {
         let mut wiring = Wiring::default();
         for (at, arc) in self.arcs.iter().enumerate() {
             let end = self.standing_for(None, self.end(at)?);
@@ -90,7 +89,8 @@ impl Blueprint {
             self.place(&mut wiring, at, interface);
         }
         wiring.shape = Arc::new(self.shape(&wiring)?);
-        Ok(self.wiring.insert(wiring))
+        self.wiring.set(Some(wiring.clone()));
+        Ok(wiring)
     }
     /// Targets and order of all nodes.
     fn shape(&self, wiring: &Wiring) -> Result<Shape, GraphError> {

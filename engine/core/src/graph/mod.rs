@@ -39,4 +39,5 @@ pub use node::{Context, Node};
 pub(crate) use recollection::Answer;
 pub use recollection::Recollection;
 pub use seed::Seed;
+pub(crate) use wiring::CurrentWiring;
 pub use wiring::{NodeId, Reason, Side, Wiring};

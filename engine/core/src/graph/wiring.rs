@@ -2,7 +2,7 @@
 
 use quiver_table::Paged;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A node of the graph; the same number on every worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -120,6 +120,27 @@ pub(crate) struct Shape {
 pub struct Wiring {
     pub(crate) shape: Arc<Shape>,
     pub(crate) features: Vec<Arc<FeatureTable>>,
+}
+
+/// The wiring as it was computed last, kept in step with the features that are enabled; None when it is to be computed anew. Shared
+/// by the blueprint and the post, which copies it when workers are to have it.
+#[derive(Clone, Default)]
+pub(crate) struct CurrentWiring(Arc<Mutex<Option<Wiring>>>);
+
+impl CurrentWiring {
+    pub fn set(&self, wiring: Option<Wiring>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = wiring;
+    }
+    pub fn take(&self) -> Option<Wiring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+    pub fn get(&self) -> Option<Wiring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// Whether there is one.
+    pub fn is_computed(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
 }
 
 impl Wiring {

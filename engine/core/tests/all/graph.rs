@@ -161,6 +161,35 @@ fn changes_that_wait_for_each_other_are_one_letter_that_no_other_overtakes() {
     assert_eq!(net.worker.turn(0), 0);
 }
 
+#[test]
+fn changes_of_a_turn_reach_workers_before_the_letters_that_open_interfaces() {
+    let mut net = net();
+    net.dataplane.set_up(1, false);
+    assert_eq!(net.run(), ["0s"]);
+    net.dataplane.hold();
+    net.dataplane.set_up(1, true);
+    net.dataplane.enable("middle", "a", 1, true).expect("known");
+    net.dataplane.attach_via(2, Some(0));
+    assert_eq!(net.worker.turn(0), 1, "a new interface is told of at once, and all else waits");
+    assert_eq!(net.run(), ["0s"]);
+    net.dataplane.release();
+    assert_eq!(net.run(), ["0s", "1sa", "1sa", "1sa"], "no packet overtakes the wiring");
+    // One that goes down does so at once, with all changes before it.
+    net.dataplane.hold();
+    net.dataplane.enable("middle", "b", 1, true).expect("known");
+    net.dataplane.set_up(1, false);
+    net.dataplane.enable("middle", "b", 0, true).expect("known");
+    assert_eq!(net.worker.turn(0), 2);
+    assert_eq!(net.run(), ["0s"]);
+    // So does a table whose words change in place.
+    net.dataplane.domain().flush();
+    assert_eq!(net.run(), ["0sb"]);
+    net.dataplane.release();
+    assert_eq!(net.worker.turn(0), 0, "nothing is left");
+    net.dataplane.set_up(1, true);
+    assert_eq!(net.run(), ["0sb", "1sab", "1sab", "1sab"]);
+}
+
 arcs! {
     /// Leaves by the second of two arcs in line.
     enum Last {

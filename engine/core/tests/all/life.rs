@@ -93,13 +93,13 @@ fn letters_that_wait_for_each_other_wake_a_sleeper_together() {
         assert_eq!(read.recv_timeout(Duration::from_secs(20)), Ok(0));
         eventually("asleep again", || asleep() && counters().sleeps.get() > slept);
         let before = counters().turns.get();
-        dataplane.let_workers_sleep();
+        dataplane.hold();
         for n in 0..3 {
             let to = to.clone();
             dataplane.post(0, move |_| to.send(n).expect("the test listens"));
         }
         assert!(asleep() && counters().turns.get() == before, "it sleeps beside its letters");
-        dataplane.wake_workers();
+        dataplane.release();
         for n in 0..3 {
             assert_eq!(read.recv_timeout(Duration::from_secs(20)), Ok(n));
         }

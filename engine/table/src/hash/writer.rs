@@ -103,6 +103,17 @@ impl<L: Line> ExactWriter<L> {
     /// Stamps are of a clock that does not go back, though it may wrap around.
     /// After an error nothing has changed.
     pub fn insert(&mut self, key: L::Key, value: L::Value, last_seen: u32) -> Result<Option<L::Value>, ExactError> {
+        self.domain.flush();
+        self.insert_early(key, value, last_seen)
+    }
+
+    /// The same for an entry that readers may find before the changes of other tables that wait ([`Domain::hold`]).
+    pub fn insert_early(
+        &mut self,
+        key: L::Key,
+        value: L::Value,
+        last_seen: u32,
+    ) -> Result<Option<L::Value>, ExactError> {
         if !L::is_key(key) {
             return Err(ExactError::NoKey);
         }
@@ -244,6 +255,7 @@ impl<L: Line> ExactWriter<L> {
 
     /// Takes an entry out, and marks its slot as waiting.
     fn vacate(&mut self, key: L::Key, place: Place) {
+        self.domain.flush();
         let bucket = &self.view().buckets[place.bucket];
         bucket.passed().fetch_or(WAITING << place.slot, Ordering::Release);
         self.view().take_entry(key, place);

@@ -20,6 +20,10 @@ impl<T: Send + 'static> Shared<T> {
         &self.table
     }
 
+    pub(crate) fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
     /// The table for a reader.
     ///
     /// # Panics

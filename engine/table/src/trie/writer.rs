@@ -58,6 +58,7 @@ impl<T: Trie> TrieWriter<T> {
         if leaf == 0 || leaf & BLOCK != 0 {
             return Err(LpmError::Leaf { prefix: name, length, leaf });
         }
+        self.shared.domain().flush();
         let prefix = prefix.range(length).0;
         let old = self.routes.insert(prefix, length, leaf);
         if old.is_none() {
@@ -95,6 +96,7 @@ impl<T: Trie> TrieWriter<T> {
     pub fn remove(&mut self, prefix: T::Address, length: u8) -> Option<u32> {
         let prefix = prefix.range(length).0;
         let old = self.routes.remove(prefix, length)?;
+        self.shared.domain().flush();
         if length == T::Address::BITS {
             T::note_host(&mut self.hosts, prefix, None);
         }

@@ -48,10 +48,8 @@ fn insert<F: Family>(control: &Control) {
         let (InterfaceEvent::Created(id) | InterfaceEvent::Mtu(id) | InterfaceEvent::Link(id)) = event else { return };
         let mtu = control.room::<Ip<F>>().fib.adjacencies.link(id).map_or(0, |link| link.mtu);
         let mut crossings = control.room_mut::<Crossings<F>>();
-        let mut mtus = crossings.mtus.current().clone();
-        if mtus.get(id.index()) != Some(&mtu) {
-            *mtus.get_mut(id.index()) = mtu;
-            crossings.mtus.publish(mtus);
+        if crossings.mtus.current().get(id.index()) != Some(&mtu) {
+            crossings.mtus.edit(|mtus| *mtus.get_mut(id.index()) = mtu);
         }
     });
 }

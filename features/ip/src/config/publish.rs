@@ -38,9 +38,7 @@ impl<F: Family> Ip<F> {
         if self.current().interfaces.get(id.index()) == Some(&known) {
             return;
         }
-        let mut ingress = self.current().clone();
-        *ingress.interfaces.get_mut(id.index()) = known;
-        self.published.ingress.publish(ingress);
+        self.published.ingress.edit(|ingress| *ingress.interfaces.get_mut(id.index()) = known);
     }
     /// Tells workers what tables there are.
     pub(super) fn publish_tables(&mut self) {

@@ -104,6 +104,7 @@ impl Rows {
         group
     }
     pub fn write(&mut self, group: u32, hops: &Buckets) {
+        self.domain.flush();
         self.published.current()[group as usize].set(hops);
         self.writes += 1;
     }

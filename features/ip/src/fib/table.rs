@@ -146,6 +146,7 @@ impl Counted {
         route
     }
     fn set(&self, route: u32, group: u32) {
+        self.domain.flush();
         self.groups.current()[route as usize].store(group, Relaxed);
     }
     fn group(&self, route: u32) -> u32 {

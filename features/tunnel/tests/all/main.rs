@@ -3,3 +3,4 @@
 mod agreement;
 mod offload;
 mod recursion;
+mod turns;
