@@ -8,11 +8,10 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use quiver_control::LocalFuture;
 use quiver_control::files;
-use quiver_control::transaction::Store;
+use quiver_control::transaction::{Store, Text};
 
 /// Suffix of the file names of versions.
 const ENDING: &str = ".yaml";
@@ -128,13 +127,13 @@ impl Store for Folder {
         })
     }
 
-    fn read(&self, number: u64) -> LocalFuture<io::Result<String>> {
+    fn read(&self, number: u64) -> LocalFuture<io::Result<Text>> {
         let file = self.file(number);
         // A file that is not text is reported as an unreadable version.
-        aside(move || fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        aside(move || fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned().into()))
     }
 
-    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>> {
+    fn write(&self, number: u64, head: String, body: Text) -> LocalFuture<io::Result<()>> {
         let file = self.file(number);
         aside(move || replace(&file, (head + &body).as_bytes()))
     }
@@ -162,9 +161,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/state");
         let folder = Folder::open(&path).unwrap();
-        folder.write(7, "se".to_owned(), Arc::new("ven".to_owned())).await.unwrap();
-        folder.write(12, "tw".to_owned(), Arc::new("elve".to_owned())).await.unwrap();
-        folder.write(7, "ag".to_owned(), Arc::new("ain".to_owned())).await.unwrap();
+        folder.write(7, "se".to_owned(), "ven".to_owned().into()).await.unwrap();
+        folder.write(12, "tw".to_owned(), "elve".to_owned().into()).await.unwrap();
+        folder.write(7, "ag".to_owned(), "ain".to_owned().into()).await.unwrap();
         assert!(matches!(Folder::open(&path), Err(StateError::InUse(_))));
         drop(folder);
         fs::write(path.join("00000013.new"), "thirt").unwrap();
@@ -174,7 +173,7 @@ mod tests {
         let mut numbers = folder.list().await.unwrap();
         numbers.sort_unstable();
         assert_eq!(numbers, [7, 12]);
-        assert_eq!(folder.read(7).await.unwrap(), "again");
+        assert_eq!(&*folder.read(7).await.unwrap(), "again");
         let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("00000007.yaml"), mode("00000012.yaml")), (PRIVATE, PRIVATE));
         folder.remove(7).await.unwrap();

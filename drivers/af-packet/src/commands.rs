@@ -55,7 +55,8 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 
 async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let linux = matches.get::<String>("linux")?;
-    let missing = || CommandError::new(format!("{linux} is not used; `show af-packet` lists those that are"));
+    let missing =
+        || CommandError::new(format!("no host interface uses {linux}; `show af-packet` lists those that are used"));
     let host = HostInterface::find(&control, &linux).ok_or_else(|| missing().at(matches.place("linux")))?;
     control.delete_in_turns::<HostInterface>(&host.name).await?;
     Ok(Reply::done())

@@ -266,7 +266,7 @@ fn mistakes(world: &World) -> Result<(), Failed> {
         ),
         ("create host-interface name x num-rx-queues 0", "'0' is not a number from 1 to 16"),
         ("create host-interface name a netns mistakes-m", "there is an interface host-a already; delete it first"),
-        ("delete host-interface name c", "c is not used; `show af-packet` lists those that are"),
+        ("delete host-interface name c", "no host interface uses c; `show af-packet` lists those that are used"),
     ];
     for (line, expected) in refused {
         let error = site.daemon.run(line).expect_err(line).to_string();

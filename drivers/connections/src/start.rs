@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
-use quiver_control::files::{FileError, PATIENCE};
+use quiver_control::files::FileError;
 use quiver_control::{Control, Pace};
 use quiver_engine::Dataplane;
 use quiver_interface::InterfaceName;
@@ -78,10 +78,10 @@ async fn read(control: &Control, path: &str, load: &Load) -> Result<Replay, Comm
         let path = path.to_owned();
         move || replay::read(&reach, &path, transport, is_ip4)
     });
-    let slow = || CommandError::new(FileError::Slow { path: path.into() }.to_string());
-    let read = control.timeout(PATIENCE, reading).await.ok_or_else(slow)?;
-    let refused = |error| CommandError::new(FileError::refused(Path::new(path), error).to_string());
-    Ok(read.map_err(refused)??)
+    let refused = |error: FileError| CommandError::new(error.to_string());
+    let path = Path::new(path);
+    let read = control.read_in_time(path, reading).await.map_err(refused)?;
+    Ok(read.map_err(|error| refused(FileError::refused(path, error)))??)
 }
 
 fn stop(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

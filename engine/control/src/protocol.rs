@@ -14,7 +14,6 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -243,11 +242,11 @@ pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Ou
                 differences.await.map_err(Refusal::from)
             }
             Request::Plan(file) => {
-                let planned = control.plan_text(&file.name, Rc::new(file.text), file.terms.scope);
+                let planned = control.plan_text(&file.name, file.text.into(), file.terms.scope);
                 planned.await.map_err(Refusal::from)
             }
             Request::Apply(file) => {
-                let applied = control.apply_text(&file.name, Rc::new(file.text), file.terms);
+                let applied = control.apply_text(&file.name, file.text.into(), file.terms);
                 applied.await.map_err(Refusal::from)
             }
             Request::Save { comment, .. } => control.keep_as(&output, comment).await.map_err(Refusal::from),

@@ -26,4 +26,4 @@ pub use cell::{Counter, Pair};
 pub use description::{Description, Index};
 pub use memory::Block;
 pub use rows::Cell;
-pub use segment::{Edit, Gauge, Names, Reading, Segment, Settings, Symlink, Target, Threads, Vector};
+pub use segment::{Edit, Gauge, Names, Reading, Segment, Settings, Symlink, Target, Texts, Threads, Vector};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cell::{Counter, Pair};
 use crate::description::{Description, Descriptions};
-use crate::directory::{Directory, EntryId, Name, Value};
+use crate::directory::{Directory, EntryId, Name, Text, Value};
 use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
 use crate::rows::{Cell, Rows};
@@ -181,9 +181,7 @@ impl Segment {
             Value::Number { value, .. } => Reading::Scalar(*value),
             Value::Counters { rows: Rows::Simple(rows), shown, .. } => Reading::Simple(cut(rows, *shown)),
             Value::Counters { rows: Rows::Combined(rows), shown, .. } => Reading::Combined(cut(rows, *shown)),
-            Value::Names { texts, .. } => {
-                Reading::Names(texts.iter().map(|text| text.as_ref().map(|text| text.text.as_str())).collect())
-            }
+            Value::Names { texts, .. } => Reading::Names(Texts(texts)),
             Value::Symlink { to, column } => {
                 let sum = directory.get(*to).map_or(0, |entry| sum(&entry.value, *column));
                 target = directory.name_of(*to);
@@ -224,7 +222,7 @@ pub enum Reading<'s> {
     /// Packets and bytes by thread and index.
     Combined(Vec<&'s [Pair]>),
     /// Names by index.
-    Names(Vec<Option<&'s str>>),
+    Names(Texts<'s>),
     /// A column of another entry.
     Symlink {
         /// The other entry's name.
@@ -234,6 +232,23 @@ pub enum Reading<'s> {
         /// Sum over all threads there; of pairs the packets.
         sum: u64,
     },
+}
+
+/// Names of a vector by index, each of which may be missing.
+#[derive(Clone, Copy)]
+pub struct Texts<'s>(&'s [Option<Text>]);
+
+impl<'s> Texts<'s> {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&'s str>> + use<'s> {
+        self.0.iter().map(|text| text.as_ref().map(|text| text.text.as_str()))
+    }
+}
+
+impl std::fmt::Debug for Texts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 /// Names that are copied under one lock.

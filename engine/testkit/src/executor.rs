@@ -1,7 +1,7 @@
 //! A seeded executor with a virtual clock: it hosts control tasks in tests.
 //!
 //! Which of the ready tasks runs next is drawn from the seed, so that a test can try many orders, and a failure
-//! replays. Time stands still while any task is ready; when none is, it jumps to the next timer.
+//! replays. Time stands still while any task is ready, unless it is said how it passes; when none is, it jumps to the next timer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,6 +22,9 @@ pub struct Executor(Rc<State>);
 
 struct State {
     now: Cell<Time>,
+    /// A count of nanoseconds that pass by themselves, and how many of them are in `now`.
+    passing: Cell<Option<fn() -> u64>>,
+    passed: Cell<u64>,
     random: RefCell<Rng>,
     tasks: RefCell<BTreeMap<u64, SimTask>>,
     next_task: Cell<u64>,
@@ -67,6 +70,8 @@ impl Executor {
     pub fn new(seed: u64) -> Executor {
         Executor(Rc::new(State {
             now: Cell::default(),
+            passing: Cell::default(),
+            passed: Cell::default(),
             random: RefCell::new(Rng::with_seed(seed)),
             tasks: RefCell::default(),
             next_task: Cell::default(),
@@ -84,6 +89,12 @@ impl Executor {
     /// The virtual time.
     pub fn time(&self) -> Time {
         self.0.now.get()
+    }
+
+    /// From now on tasks find that time passes while they run: as many nanoseconds as `passing` rises by. It never falls.
+    pub fn pass_time_by(&self, passing: fn() -> u64) {
+        self.0.passed.set(passing());
+        self.0.passing.set(Some(passing));
     }
 
     /// Runs tasks until none is ready; time stands still. Whether any ran.
@@ -115,7 +126,7 @@ impl Executor {
                 _ => break,
             }
         }
-        self.0.now.set(end);
+        self.advance_to(end);
     }
 
     /// Runs `future` to its end, with all tasks, letting time pass as needed.
@@ -166,9 +177,9 @@ impl Executor {
         true
     }
 
-    /// Lets time jump to a moment, and wakes who waited for it or an earlier one.
+    /// Lets time jump to a moment, unless that has passed, and wakes who waited for it or an earlier one.
     pub fn advance_to(&self, moment: Time) {
-        self.0.now.set(moment);
+        self.0.now.set(moment.max(self.time()));
         let later = self.0.timers.borrow_mut().split_off(&(moment + Duration::from_nanos(1), 0));
         let due = self.0.timers.replace(later);
         due.into_values().for_each(Waker::wake);
@@ -177,6 +188,11 @@ impl Executor {
 
 impl Clock for Executor {
     fn now(&self) -> Time {
+        if let Some(passing) = self.0.passing.get() {
+            let all = passing();
+            let more = all.saturating_sub(self.0.passed.replace(all));
+            self.0.now.set(self.time() + Duration::from_nanos(more));
+        }
         self.time()
     }
 }
@@ -278,6 +294,25 @@ mod tests {
         executor.run_ready();
         assert!(task.has_ended() && executor.task_names().is_empty());
         assert_eq!(executor.time(), Time(2_000_000_000), "forgotten timers do not move time");
+    }
+
+    #[test]
+    fn time_passes_in_a_task_if_it_is_said_how() {
+        use std::sync::atomic::AtomicU64;
+        static WORK: AtomicU64 = AtomicU64::new(5);
+        let executor = Executor::new(1);
+        let control = executor.control();
+        executor.pass_time_by(|| WORK.load(Ordering::Relaxed));
+        assert_eq!(control.now(), Time(0));
+        executor.block_on(async {
+            WORK.fetch_add(7, Ordering::Relaxed);
+            assert_eq!((control.now(), control.now()), (Time(7), Time(7)));
+            let sleep = control.sleep_until(Time(10));
+            WORK.fetch_add(20, Ordering::Relaxed);
+            sleep.await;
+        });
+        assert_eq!(executor.time(), Time(10), "a clock that was not looked at has not moved");
+        assert_eq!(control.now(), Time(30));
     }
 
     #[test]

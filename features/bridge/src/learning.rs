@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use quiver_control::{Control, Time};
+use quiver_control::{Control, Pace, Time};
 use quiver_engine::Dataplane;
 use quiver_interface::{Events, InterfaceId};
 
 use crate::bridges::Bridges;
+use crate::layer2::DomainIndex;
 use crate::learn::Sighting;
-use crate::macs::{MacEntry, MacEvent};
+use crate::macs::{MacEntry, MacEvent, Walk};
 use crate::station::{Place, Station};
 
 /// Sightings that are learned together: enough for the entries' memory to be fetched meanwhile.
@@ -107,6 +108,15 @@ impl Ages {
     fn is_over(&self, entry: &MacEntry) -> bool {
         let age_max = self.0.get(usize::from(entry.station.domain.0)).copied().unwrap_or(0);
         !entry.place.fixed && age_max > 0 && entry.age > age_max
+    }
+}
+
+/// Forgets learned addresses, with those that are on their way, in turns.
+pub(crate) async fn flush(control: &Control, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
+    settle(control);
+    let (mut pace, mut walk) = (Pace::in_turns(control), Walk::default());
+    while control.room_mut::<Bridges>().macs.forget_learned(&mut walk, interface, domain) {
+        pace.step().await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! The MAC address table: control writes it, from configuration and from workers' sightings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,8 +21,8 @@ pub(crate) const STATIONS_MAX: usize = 16 << 20;
 /// Largest number of sightings on their way; workers repeat lost ones. Some milliseconds' worth at five million a
 /// second.
 const SIGHTINGS_MAX: usize = 32_768;
-/// Buckets of the table, with up to three entries each, that are listed before others have their turn.
-const LISTED: usize = 64;
+/// Buckets of the table, with up to three entries each, that are looked at in a step.
+const LISTED: usize = 16;
 /// Changes that wait until clients are told; more of them are lost.
 const CHANGES_MAX: usize = 1 << 20;
 
@@ -44,6 +45,35 @@ pub struct Macs {
     pub(crate) changes: Option<Vec<MacChange>>,
     /// Notified when there is something to tell.
     pub(crate) changed: Signal,
+}
+
+/// A way through the table, step by step.
+pub(crate) struct Walk {
+    /// The place to go on from; none at the end.
+    next: Option<usize>,
+    /// The number of places.
+    places: usize,
+}
+
+impl Default for Walk {
+    fn default() -> Walk {
+        Walk { next: Some(0), places: 0 }
+    }
+}
+
+impl Walk {
+    /// The place to go on from in a table with so many; none at the end. A table that grows has all entries in other places.
+    fn place(&mut self, places: usize) -> Option<usize> {
+        let is_same = std::mem::replace(&mut self.places, places) == places;
+        self.next.map(|next| if is_same { next } else { 0 })
+    }
+}
+
+/// Stations that are found step by step, by domain and address.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub stations: BTreeMap<(DomainIndex, MacAddress), Station>,
+    walk: Walk,
 }
 
 /// Number of entries, in total and by number.
@@ -153,15 +183,13 @@ impl Macs {
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
-    /// The stations in a part of the table, from a place on that begins as 0, and the place to go on from; None at the end. All
-    /// have other places when [`Macs::places`] changes.
-    pub(crate) fn some(&self, from: usize) -> (impl Iterator<Item = Station>, Option<usize>) {
+    /// Finds stations of some more buckets of the table. False when all have been found.
+    pub(crate) fn find_more(&self, found: &mut Found) -> bool {
+        let Some(from) = found.walk.place(self.table.places()) else { return false };
         let (rows, next) = self.table.some(from, LISTED);
-        (rows.into_iter().map(|row| Station::of(row.key)), next)
-    }
-    /// The number of places, which changes when the table grows.
-    pub(crate) fn places(&self) -> usize {
-        self.table.places()
+        found.stations.extend(rows.into_iter().map(|row| Station::of(row.key)).map(|of| ((of.domain, of.mac), of)));
+        found.walk.next = next;
+        true
     }
     /// The entry of a station.
     pub(crate) fn get(&self, station: Station) -> Option<MacEntry> {
@@ -274,11 +302,20 @@ impl Macs {
         self.changed.notify();
     }
     /// Forgets learned addresses: behind an interface, in a domain, or all.
-    pub(crate) fn forget_learned(&mut self, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
-        self.forget(|station, place| {
+    /// That happens in some more buckets of the table. False when it has happened in all.
+    pub(crate) fn forget_learned(
+        &mut self,
+        walk: &mut Walk,
+        interface: Option<InterfaceId>,
+        domain: Option<DomainIndex>,
+    ) -> bool {
+        let Some(from) = walk.place(self.table.places()) else { return false };
+        let is_unwanted = |MacEntry { station, place, .. }: &MacEntry| {
             !place.fixed
                 && interface.is_none_or(|interface| place.interface == interface)
                 && domain.is_none_or(|domain| station.domain == domain)
-        });
+        };
+        walk.next = self.sweep(from, LISTED, is_unwanted).1;
+        true
     }
 }

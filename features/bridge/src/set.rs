@@ -1,6 +1,6 @@
 //! The commands that change bridges, in VPP's grammar.
 
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
@@ -14,9 +14,9 @@ pub(crate) fn register(control: &Control) {
     // A number that may not be a domain yet, completed from those that are.
     let any_domain = ArgumentKind::of::<u32>().named("bridge-domain", "the number of a bridge domain");
     control.commands().add_kind(any_domain.completed_by(|control| control.objects().names_in("bridge-domains")));
+    let texts = |command: Command| command.arguments_of::<BridgeDomain>().arguments_of::<Layer2Interface>();
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        let command = Command::new(grammar, help, run).arguments_of::<BridgeDomain>();
-        control.commands().add(command.arguments_of::<Layer2Interface>());
+        control.commands().add(texts(Command::new(grammar, help, run)));
     };
     add(
         "create bridge-domain <id:bridge-domain> (del | {learn <learn:bool> | forward <forward:bool> | \
@@ -72,12 +72,12 @@ pub(crate) fn register(control: &Control) {
         add_mac,
     );
     add("l2fib del <mac> <domain:bridge-domains>", "Delete a MAC table entry.", delete_mac);
+    let add = |grammar, help| control.commands().add(texts(Command::waiting(grammar, help, flush)));
     add(
         "l2fib flush-mac (all | interface <interface> | bridge-domain <domain:bridge-domains>)",
         "Flush learned MAC addresses.",
-        flush,
     );
-    add("clear l2fib", "Clear all learned MAC addresses.", flush);
+    add("clear l2fib", "Clear all learned MAC addresses.");
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -247,12 +247,11 @@ pub(crate) fn remove_mac(control: &Control, mac: UnicastMac, domain: DomainId) -
     Ok(control.room_mut::<Bridges>().remove_learned(domain.0, mac.get()))
 }
 
-fn flush(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn flush(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let interface = matches.find::<InterfaceName>("interface")?;
     let interface = interface.map(|name| control.room::<Interfaces>().id_of(&name.0)).transpose()?;
-    learning::settle(control);
-    let mut bridges = control.room_mut::<Bridges>();
-    let domain = matches.find::<DomainId>("domain")?.and_then(|id| bridges.domains().get(&id.0).map(|d| d.index));
-    bridges.macs.forget_learned(interface, domain);
+    let index = |id: DomainId| control.room::<Bridges>().domains().get(&id.0).map(|domain| domain.index);
+    let domain = matches.find::<DomainId>("domain")?.and_then(index);
+    learning::flush(&control, interface, domain).await;
     Ok(Reply::done())
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::bridges::{BridgeState, Bridges, Mode};
 use crate::layer2::DomainIndex;
 use crate::learning::settle;
-use crate::macs::MacEntry;
+use crate::macs::{Found, MacEntry};
 use crate::objects::DomainId;
 use crate::station::Station;
 
@@ -162,17 +162,11 @@ async fn macs(control: Control, matches: Matches, output: Output) -> Result<Repl
 
 /// The stations that are known, by domain and address.
 async fn stations(control: &Control, rows: &mut Rows) -> BTreeMap<(DomainIndex, MacAddress), Station> {
-    let (mut stations, mut from, mut places) = (BTreeMap::new(), Some(0), None);
-    while let Some(first) = from {
+    let mut found = Found::default();
+    while control.room::<Bridges>().macs.find_more(&mut found) {
         rows.step().await;
-        let macs = &control.room::<Bridges>().macs;
-        // A table that grows has all of them in other places.
-        let first = if places.replace(macs.places()) == Some(macs.places()) { first } else { 0 };
-        let (some, next) = macs.some(first);
-        stations.extend(some.map(|station| ((station.domain, station.mac), station)));
-        from = next;
     }
-    stations
+    found.stations
 }
 
 async fn connected(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {

@@ -2,14 +2,14 @@
 //!
 //! - `sweep`: what clients do with all routes of a table.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use quiver_compat::types::{AddressFamily, AddressUnion, FibPath, FibPathNh, FibPathNhProto, FibPathType};
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Wire, flags};
-use quiver_control::Control;
+use quiver_control::{Control, one_by_one};
 use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{InterfaceId, Interfaces, walk};
 use quiver_ip::Ip;
 use quiver_ip::api::{IpTable, by_family};
 use quiver_ip::fib::TableId;
@@ -22,7 +22,7 @@ use crate::objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
 use crate::show::standing;
 use crate::signal::{self, Signal};
 use crate::table::{Mfib, has_groups, key};
-use crate::view::port;
+use crate::view::{Entry, port};
 
 pub(crate) fn register(control: &Control) {
     sweep::register::<V4>(control);
@@ -237,51 +237,80 @@ fn mprefix<F: Multicast>(group: &Prefix<F>, source: F::Address) -> Mprefix {
     }
 }
 
-/// The routes of a table; the groups of every router, and those that its interfaces are in; and what becomes of the packets
-/// that none of these takes.
-fn routes<F: Multicast>(control: &Control, table: TableId) -> Vec<IpMrouteDetails> {
-    let (mfib, interfaces) = (control.room::<Mfib<F>>(), control.room::<Interfaces>());
-    let route = |(route, entry): (&MulticastRoute<F>, &crate::view::Entry)| {
-        let path = |path: &MulticastPath<F>| {
-            let id = path.interface.as_ref().and_then(|name| interfaces.id_of(&name.0).ok());
-            let waits = id.and_then(|id| entry.port(id.0)).is_some_and(|port| port.is_signalled());
-            let bits = path.bits() | if waits { port::SIGNAL_PRESENT } else { 0 };
-            known::<F>(id, path.via, bits)
-        };
-        IpMroute {
-            table_id: table.0,
-            entry_flags: MfibEntryFlags(route.bits().into()),
-            rpf_id: 0,
-            prefix: mprefix(&route.group, route.source),
-            paths: route.paths.iter().map(path).collect(),
-        }
-    };
-    let configured: Vec<IpMroute> = mfib.routes(table).map(route).collect();
-    let always =
-        F::STANDING.iter().filter_map(|(group, length)| Some((Prefix::<F>::new(*group, *length).ok()?, vec![])));
-    let mut groups: BTreeMap<Prefix<F>, Vec<InterfaceId>> = always.collect();
-    groups.extend(standing::<F>(control, table).into_iter().map(|(group, ids)| (Prefix::host(group), ids)));
-    let is_configured =
-        |group: &Prefix<F>| mfib.routes(table).any(|(of, _)| of.source == F::UNSPECIFIED && of.group == *group);
-    groups.retain(|group, _| !is_configured(group));
-    let none = IpMroute {
-        table_id: table.0,
-        entry_flags: MfibEntryFlags::DROP,
-        rpf_id: 0,
-        prefix: mprefix(&Prefix::<F>::ALL, F::UNSPECIFIED),
-        paths: vec![],
-    };
-    let rest = Some(none).filter(|_| !is_configured(&Prefix::ALL));
-    let standing = groups.into_iter().map(|(group, ids)| IpMroute {
-        table_id: table.0,
-        entry_flags: MfibEntryFlags::NONE,
-        rpf_id: 0,
-        prefix: mprefix(&group, F::UNSPECIFIED),
-        paths: std::iter::once(known::<F>(None, None, port::FORWARD))
-            .chain(ids.into_iter().map(|id| known::<F>(Some(id), None, port::ACCEPT)))
-            .collect(),
+/// Paths of a route in a message, whose number has eight bits.
+const PATHS_MAX: usize = u8::MAX as usize;
+
+/// Step by step: the routes of a table; the groups of every router, and those that its interfaces are in; and what becomes of the
+/// packets that none of these takes.
+fn routes<F: Multicast>(control: &Control, table: TableId) -> Box<dyn Iterator<Item = Option<IpMrouteDetails>>> {
+    let configured = control.clone();
+    let configured = one_by_one(move |last| {
+        let mfib = configured.room::<Mfib<F>>();
+        let (key, route, entry) = mfib.route_behind(table, last)?;
+        Some((key, Some(configured_route(&configured.room::<Interfaces>(), table, route, entry))))
     });
-    configured.into_iter().chain(standing).chain(rest).map(|route| IpMrouteDetails { route }).collect()
+    let rest = control.clone();
+    let rest = std::iter::once_with(move || {
+        let is_drop = !is_configured::<F>(&rest, table, Prefix::ALL);
+        is_drop.then(|| route_of::<F>(table, &Prefix::ALL, MfibEntryFlags::DROP, vec![]))
+    });
+    let all = configured.chain(groups::<F>(control, table)).chain(rest);
+    Box::new(all.map(|route| route.map(|route| IpMrouteDetails { route })))
+}
+
+fn configured_route<F: Multicast>(
+    interfaces: &Interfaces,
+    table: TableId,
+    route: &MulticastRoute<F>,
+    entry: &Entry,
+) -> IpMroute {
+    let path = |path: &MulticastPath<F>| {
+        let id = path.interface.as_ref().and_then(|name| interfaces.id_of(&name.0).ok());
+        let waits = id.and_then(|id| entry.port(id.0)).is_some_and(|port| port.is_signalled());
+        let bits = path.bits() | if waits { port::SIGNAL_PRESENT } else { 0 };
+        known::<F>(id, path.via, bits)
+    };
+    IpMroute {
+        table_id: table.0,
+        entry_flags: MfibEntryFlags(route.bits().into()),
+        rpf_id: 0,
+        prefix: mprefix(&route.group, route.source),
+        paths: route.paths.iter().map(path).take(PATHS_MAX).collect(),
+    }
+}
+
+fn route_of<F: Multicast>(table: TableId, group: &Prefix<F>, flags: MfibEntryFlags, paths: Vec<MfibPath>) -> IpMroute {
+    IpMroute { table_id: table.0, entry_flags: flags, rpf_id: 0, prefix: mprefix(group, F::UNSPECIFIED), paths }
+}
+
+/// Whether there is a route of all senders to these groups.
+fn is_configured<F: Multicast>(control: &Control, table: TableId, group: Prefix<F>) -> bool {
+    control.room::<Mfib<F>>().get(&(table, group, F::UNSPECIFIED)).is_some()
+}
+
+/// The groups of every router, and those that the interfaces of a table are in, step by step: first the interfaces are looked
+/// through.
+fn groups<F: Multicast>(control: &Control, table: TableId) -> impl Iterator<Item = Option<IpMroute>> + use<F> {
+    let always = F::STANDING.iter().filter_map(|(group, length)| Prefix::<F>::new(*group, *length).ok());
+    let mut members: BTreeSet<(Prefix<F>, Option<InterfaceId>)> = always.map(|group| (group, None)).collect();
+    let (control, mut ids, mut last) = (control.clone(), walk(control), None);
+    std::iter::from_fn(move || {
+        if let Some(id) = ids.next() {
+            members.extend(standing::<F>(&control, table, id).into_iter().map(|group| (Prefix::host(group), Some(id))));
+            return Some(None);
+        }
+        let (group, _) = *members.first()?;
+        let mut paths = vec![known::<F>(None, None, port::FORWARD)];
+        while paths.len() < PATHS_MAX
+            && let Some((_, id)) = members.first().filter(|(of, _)| *of == group).copied()
+        {
+            members.pop_first();
+            paths.extend(id.map(|id| known::<F>(Some(id), None, port::ACCEPT)));
+        }
+        // Of a group with more members the first ones are told.
+        let is_told = last.replace(group) != Some(group) && !is_configured(&control, table, group);
+        Some(is_told.then(|| route_of(table, &group, MfibEntryFlags::NONE, paths)))
+    })
 }
 
 fn known<F: Multicast>(interface: Option<InterfaceId>, via: Option<F::Address>, bits: u8) -> MfibPath {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Table};
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows};
+use quiver_control::{Control, one_by_one};
+use quiver_interface::{InterfaceId, Interfaces, walk};
 use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
 use quiver_ip::table_word::table;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::family::Multicast;
 use crate::objects::{MulticastRoute, PathFlag, RouteFlag, whose};
-use crate::table::{Mfib, has_groups};
+use crate::table::{Key, Mfib, has_groups};
 use crate::view::Entry;
 
 pub(crate) fn register(control: &Control) {
@@ -34,17 +34,14 @@ fn register_family<F: Multicast>(control: &Control) {
     control.commands().add(command.argument("group-address", "address of one group"));
 }
 
-/// The groups that interfaces of a table are in, and these interfaces.
-pub(crate) fn standing<F: Multicast>(control: &Control, table: TableId) -> BTreeMap<F::Address, Vec<InterfaceId>> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
-    let ids = interfaces.iter().map(|interface| interface.id).filter(|id| ip.table_of(*id) == table);
-    let mut groups = BTreeMap::<F::Address, Vec<InterfaceId>>::new();
-    for id in ids {
-        for group in ip.current().interfaces.get(id.index()).map(|own| own.groups()).unwrap_or_default() {
-            groups.entry(group).or_default().push(id);
-        }
-    }
-    groups
+/// Interfaces of a group that are listed together.
+const MEMBERS_MAX: usize = 16;
+
+/// The groups that an interface of a table is in; none of an interface of another table.
+pub(crate) fn standing<F: Multicast>(control: &Control, table: TableId, id: InterfaceId) -> BTreeSet<F::Address> {
+    let ip = control.room::<Ip<F>>();
+    let own = ip.current().interfaces.get(id.index()).filter(|_| ip.table_of(id) == table).map(|own| own.groups());
+    own.unwrap_or_default()
 }
 
 async fn show<F: Multicast>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
@@ -63,7 +60,7 @@ async fn show<F: Multicast>(control: Control, given: Matches, output: Output) ->
     }
     let tables = tables.into_iter().filter(|table| wanted.is_none_or(|wanted| wanted == *table));
     if given.has("summary") {
-        return Ok(summary::<F>(&control, tables));
+        return Ok(summary::<F>(&control, &output, tables).await);
     }
     let (prefix, address) = (given.find::<Prefix<F>>("group")?, given.find::<F::Address>("group-address")?);
     let (prefix, source) = (prefix.or(address.map(Prefix::host)), given.find::<F::Address>("source")?);
@@ -73,31 +70,49 @@ async fn show<F: Multicast>(control: Control, given: Matches, output: Output) ->
     let mut listing = Listing::new(&control, &output);
     for table in tables {
         listing.line(&format!("{}:{table}", F::NAMES.vrf));
-        let routes: Vec<_> = {
-            let mfib = control.room::<Mfib<F>>();
-            let routes = mfib.routes(table).map(|(route, _)| (route.source, route.group));
-            routes.filter(|(source, group)| is_wanted(*source, group)).collect()
-        };
-        for (source, group) in routes {
+        for key in keys::<F>(&control, table) {
             listing.step().await;
             let mfib = control.room::<Mfib<F>>();
-            let Some((route, entry)) = mfib.route(&(table, group, source)) else { continue };
+            let Some((route, entry)) = mfib.route(&key).filter(|_| is_wanted(key.2, &key.1)) else { continue };
             write_route(listing.text(), &mfib, route, entry);
             listing.element(|| route_json(&mfib, route, entry));
         }
-        for (group, ids) in standing::<F>(&control, table) {
-            let group = Prefix::host(group);
-            if !is_wanted(F::UNSPECIFIED, &group) {
-                continue;
-            }
+        let mut members = BTreeSet::new();
+        for id in walk(&control) {
             listing.step().await;
-            let interfaces = control.room::<Interfaces>();
+            let groups = standing::<F>(&control, table, id).into_iter();
+            members.extend(
+                groups.filter(|group| is_wanted(F::UNSPECIFIED, &Prefix::host(*group))).map(|group| (group, id)),
+            );
+        }
+        let mut last = None;
+        while let Some((group, id)) = members.pop_first() {
+            listing.step().await;
+            // A group with very many members is listed in several lines, and elements.
+            let mut ids = vec![id];
+            while let Some((_, id)) = members.first().filter(|(of, _)| *of == group && ids.len() < MEMBERS_MAX).copied()
+            {
+                ids.push(id);
+                members.pop_first();
+            }
+            let (interfaces, prefix) = (control.room::<Interfaces>(), Prefix::host(group));
             let names: Vec<String> = ids.into_iter().map(|id| interfaces.name(id)).collect();
-            listing.line(&format!("{}: member\n  {}", whose::<F>(F::UNSPECIFIED, &group), names.join(" ")));
-            listing.element(|| json!({"table": table.0, "group": group.to_string(), "members": names}));
+            if last.replace(group) != Some(group) {
+                listing.line(&format!("{}: member", whose::<F>(F::UNSPECIFIED, &prefix)));
+            }
+            listing.line(&format!("  {}", names.join(" ")));
+            listing.element(|| json!({"table": table.0, "group": prefix.to_string(), "members": names}));
         }
     }
     Ok(listing.end())
+}
+
+/// The keys of the routes of a table, one by one.
+fn keys<F: Multicast>(control: &Control, table: TableId) -> impl Iterator<Item = Key<F>> {
+    one_by_one(move |last| {
+        let (key, ..) = control.room::<Mfib<F>>().route_behind(table, last)?;
+        Some((key, key))
+    })
 }
 
 /// Flags in words: VPP's.
@@ -154,14 +169,15 @@ fn route_json<F: Multicast>(mfib: &Mfib<F>, route: &MulticastRoute<F>, entry: &E
     })
 }
 
-fn summary<F: Multicast>(control: &Control, tables: impl Iterator<Item = TableId>) -> Reply {
-    let mut columns = Table::new(["Table", "Prefix length", "Count", "Sources"]);
+async fn summary<F: Multicast>(control: &Control, output: &Output, tables: impl Iterator<Item = TableId>) -> Reply {
+    let mut columns = Rows::new(control, output, ["Table", "Prefix length", "Count", "Sources"]);
     for table in tables {
         let (mut counts, mut sources) = (BTreeMap::<u8, u64>::new(), BTreeMap::<u8, BTreeSet<F::Address>>::new());
-        for (route, _) in control.room::<Mfib<F>>().routes(table) {
-            *counts.entry(route.group.length()).or_default() += 1;
-            let of_length = sources.entry(route.group.length()).or_default();
-            of_length.extend(Some(route.source).filter(|source| *source != F::UNSPECIFIED));
+        for (_, group, source) in keys::<F>(control, table) {
+            columns.step().await;
+            *counts.entry(group.length()).or_default() += 1;
+            let of_length = sources.entry(group.length()).or_default();
+            of_length.extend(Some(source).filter(|source| *source != F::UNSPECIFIED));
         }
         let name = format!("{}:{table}", F::NAMES.vrf);
         if counts.is_empty() {
@@ -172,5 +188,5 @@ fn summary<F: Multicast>(control: &Control, tables: impl Iterator<Item = TableId
             columns.row([name.clone().into(), Cell::from(length), Cell::from(count), Cell::from(sources)]);
         }
     }
-    columns.into()
+    columns.end()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{Change, Control, ObjectError};
@@ -65,8 +66,20 @@ impl<F: Multicast> Mfib<F> {
     }
     /// Configured routes of a table in the order of their groups, with the entries made of them.
     pub(crate) fn routes(&self, table: TableId) -> impl Iterator<Item = (&MulticastRoute<F>, &Entry)> {
-        let of_table = self.routes.iter().filter(move |((id, ..), _)| *id == table);
+        let first = (table, Prefix::ALL, F::UNSPECIFIED);
+        let of_table = self.routes.range(first..).take_while(move |((id, ..), _)| *id == table);
         of_table.map(|(_, route)| (&route.configured, &*route.entry))
+    }
+    /// The route of a table behind a key, or its first one.
+    pub(crate) fn route_behind(
+        &self,
+        table: TableId,
+        last: Option<&Key<F>>,
+    ) -> Option<(Key<F>, &MulticastRoute<F>, &Entry)> {
+        let first = (table, Prefix::ALL, F::UNSPECIFIED);
+        let from = last.map_or(Bound::Included(&first), Bound::Excluded);
+        let (key, route) = self.routes.range((from, Bound::Unbounded)).next().filter(|((id, ..), _)| *id == table)?;
+        Some((*key, &route.configured, &*route.entry))
     }
     /// The route for packets of a source to a group. The longest prefix with any route decides: its (S, G) route, or
     /// else its (*, G) route. A shorter prefix counts only if the longest has no (*, G) route.

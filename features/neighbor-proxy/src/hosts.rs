@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, watch};
-use quiver_ip::fib::{Path, Source, Target};
+use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{Guests, Protocol, ReceivedMessage, answer, answer_for, learn, set_guests};
 use quiver_wire::{Prefix, V6};
@@ -95,14 +95,18 @@ fn join(control: &Control) {
             let group = V6::own_group(address);
             group.into_iter().for_each(|group| _ = wanted.entry(id).or_default().insert(group));
         };
+        let mut links: BTreeMap<TableId, BTreeSet<InterfaceId>> = BTreeMap::new();
+        for (id, _) in &all {
+            links.entry(ip.table_of(*id)).or_default().insert(*id);
+        }
         for (id, host) in &all {
             let table = ip.table_of(*id);
             if let Some(link) = ip.subnet_of(table, *host).filter(|link| link != id) {
                 add(link, *host);
                 ip.addresses(link).iter().for_each(|own| add(*id, own.address()));
             }
-            let others = all.iter().filter(|(other, _)| other != id && ip.table_of(*other) == table);
-            others.for_each(|(other, _)| add(*other, *host));
+            let others = links.get(&table).into_iter().flatten().filter(|other| *other != id);
+            others.for_each(|other| add(*other, *host));
         }
     }
     let now = wanted.keys().copied().collect();

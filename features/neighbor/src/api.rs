@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use quiver_compat::types::{AddressFamily, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval};
-use quiver_control::{Control, one_by_one};
+use quiver_control::{Control, Pace, one_by_one};
 use quiver_interface::api::name;
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
 use quiver_wire::{UnicastMac, V4, V6};
@@ -31,11 +31,11 @@ pub(crate) fn register(control: &Control) {
         file.dump(|control, request: IpNeighborDump| {
             by_family!(request.af == AddressFamily::Ip6, dump(control, request.sw_if_index))
         });
-        file.request(|control, request: IpNeighborFlush| {
+        file.waiting(|control, request: IpNeighborFlush| async move {
             if request.sw_if_index.0 != NONE {
-                name(control, request.sw_if_index)?;
+                name(&control, request.sw_if_index)?;
             }
-            by_family!(request.af == AddressFamily::Ip6, flush(control, request.sw_if_index))
+            by_family!(await request.af == AddressFamily::Ip6, flush(&control, request.sw_if_index))
         });
         file.request(|control, request: IpNeighborConfig| {
             by_family!(request.af == AddressFamily::Ip6, configure(control, &request))
@@ -48,9 +48,9 @@ pub(crate) fn register(control: &Control) {
             replace_begin::<V6>(control);
             Ok(())
         });
-        file.request(|control, _: IpNeighborReplaceEnd| {
-            replace_end::<V4>(control)?;
-            replace_end::<V6>(control)
+        file.waiting(|control, _: IpNeighborReplaceEnd| async move {
+            replace_end::<V4>(&control).await?;
+            replace_end::<V6>(&control).await
         });
         events::add(file)
     });
@@ -168,15 +168,25 @@ struct IpNeighborFlush {
     sw_if_index: InterfaceIndex,
 }
 
-fn flush<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Result<(), Refusal> {
-    let all: Vec<NeighborKey<F>> = control.room::<Neighbors<F>>().iter().map(|(wanted, _)| *wanted).collect();
-    remove_all::<F>(control, all.into_iter().filter(|(id, _)| is_meant(sw_if_index, *id)).collect())
+async fn flush<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Result<(), Refusal> {
+    let all = one_by_one(|last: Option<&NeighborKey<F>>| {
+        let wanted = control.room::<Neighbors<F>>().after(last.copied()).next().map(|(wanted, _)| *wanted)?;
+        Some((wanted, wanted))
+    });
+    remove_all::<F>(control, all, |id| is_meant(sw_if_index, id)).await
 }
 
-fn remove_all<F: Protocol>(control: &Control, all: Vec<NeighborKey<F>>) -> Result<(), Refusal> {
+/// Deletes in turns those neighbors whose interface is meant; others may delete some of them meanwhile.
+async fn remove_all<F: Protocol>(
+    control: &Control,
+    all: impl Iterator<Item = NeighborKey<F>>,
+    is_meant: impl Fn(InterfaceId) -> bool,
+) -> Result<(), Refusal> {
+    let mut pace = Pace::in_turns(control);
     for wanted in all {
-        let interface = InterfaceName(control.room::<Interfaces>().name(wanted.0));
-        if control.room::<Neighbors<F>>().get(wanted).is_some() {
+        pace.step().await;
+        if is_meant(wanted.0) && control.room::<Neighbors<F>>().get(wanted).is_some() {
+            let interface = InterfaceName(control.room::<Interfaces>().name(wanted.0));
             remove::<F>(control, &interface, wanted)?;
         }
     }
@@ -237,9 +247,9 @@ fn replace_begin<F: Protocol>(control: &Control) {
 #[message(request)]
 struct IpNeighborReplaceEnd;
 
-fn replace_end<F: Protocol>(control: &Control) -> Result<(), Refusal> {
+async fn replace_end<F: Protocol>(control: &Control) -> Result<(), Refusal> {
     let marked = control.room_mut::<Replacing<F>>().0.take().unwrap_or_default();
-    remove_all::<F>(control, marked.into_iter().collect())
+    remove_all::<F>(control, marked.into_iter(), |_| true).await
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! parted.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quiver_control::Control;
@@ -67,10 +67,16 @@ async fn show_chain(control: Control, matches: Matches, output: Output) -> Resul
         control.sleep(TIMED).await;
     }
     let after = all(&control);
-    let chains = control.room::<Dataplane>().chains();
-    let chains: HashMap<QueueId, Vec<(NodeId, NodeId)>> = chains.await.into_iter().collect();
+    let found = control.room::<Dataplane>().chains();
     let columns = ["Interface", "Queue", "Worker", "Node", "Previous node", "Bytes read", "Packets", "Ticks/packet"];
     let mut rows = Rows::new(&control, &output, columns.into_iter().take(if is_timed { 8 } else { 7 }));
+    let mut chains: BTreeMap<QueueId, Vec<(NodeId, NodeId)>> = BTreeMap::new();
+    for of_worker in found.await {
+        for (queue, chain) in of_worker {
+            rows.step().await;
+            chains.insert(queue, chain);
+        }
+    }
     for id in walk(&control) {
         rows.step().await;
         let dataplane = control.room::<Dataplane>();

@@ -8,6 +8,9 @@ use quiver_engine::graph::FeaturePlace;
 use quiver_engine::{Dataplane, FeatureSpec, Phase, To};
 use quiver_interface::{Interfaces, chosen};
 
+/// Names of interfaces in a row of `show features`. Very many are in several rows.
+const NAMES_MAX: usize = 16;
+
 pub(crate) fn register(control: &Control) {
     let show = "Show the arcs of the graph, their targets and packet counters.";
     control
@@ -93,18 +96,25 @@ async fn show_features(control: Control, matches: Matches, output: Output) -> Re
         let place_of = |place: usize| is_verbose.then(|| Cell::from(place as u64));
         let all = features.len();
         for (number, (node, phase, place)) in features.into_iter().enumerate() {
-            let mut names = String::new();
+            let row = |names: &[String]| {
+                let names = Cell::from(names.join(", "));
+                [arc.into(), node.into(), phase.into(), names].into_iter().chain(place_of(number))
+            };
             let enabled = one_by_one(|last| {
                 let dataplane = control.room::<Dataplane>();
                 dataplane.graph().enabled_behind(place, last.copied()).map(|id| (id, id))
             });
+            let mut names = vec![];
             for id in enabled {
                 rows.step().await;
-                names.push_str(if names.is_empty() { "" } else { ", " });
-                names.push_str(&crate::interface_name(&control, id));
+                if names.len() == NAMES_MAX {
+                    rows.row(row(&names));
+                    names.clear();
+                }
+                names.push(crate::interface_name(&control, id));
             }
             rows.step().await;
-            rows.row([arc.into(), node.into(), phase.into(), Cell::from(names)].into_iter().chain(place_of(number)));
+            rows.row(row(&names));
         }
         let end = Cell::from(format!("(end) {end}"));
         rows.row([Cell::from(arc), end, Cell::empty(), Cell::empty()].into_iter().chain(place_of(all)));

@@ -15,6 +15,18 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(Command::new("show cpu", "Show the CPU's instruction sets, and the one in use.", show_cpu));
 }
 
+/// Names of queues that `show threads` lists for each worker.
+const NAMES_MAX: usize = 16;
+
+/// The first of a worker's queues, and the number of the others.
+fn listed((names, others): &(Vec<String>, usize)) -> String {
+    let names = names.join(", ");
+    match others {
+        0 => names,
+        others => format!("{names} and {others} more: `show interface rx-placement` lists all"),
+    }
+}
+
 async fn show_threads(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
     let titles = [
         "ID",
@@ -31,12 +43,16 @@ async fn show_threads(control: Control, _: Matches, output: Output) -> Result<Re
         "Queues",
     ];
     let mut rows = Rows::new(&control, &output, titles);
-    let mut queues: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    // The first queues of each worker, and the number of its others.
+    let mut queues: BTreeMap<usize, (Vec<String>, usize)> = BTreeMap::new();
     for id in walk(&control) {
         rows.step().await;
         for queue in control.room::<Dataplane>().queues_of(id.0) {
-            let name = format!("{} queue {}", crate::interface_name(&control, id.0), queue.index);
-            queues.entry(queue.worker).or_default().push(name);
+            let (names, others) = queues.entry(queue.worker).or_default();
+            match names.len() < NAMES_MAX {
+                true => names.push(format!("{} queue {}", crate::interface_name(&control, id.0), queue.index)),
+                false => *others += 1,
+            }
         }
     }
     let workers = control.room::<Dataplane>().workers();
@@ -57,7 +73,7 @@ async fn show_threads(control: Control, _: Matches, output: Output) -> Result<Re
             Cell::from(counters.sleeps.get()),
             Cell::from(counters.naps.get()),
             Cell::from(counters.gap_max.get() as f64 / 1000.0),
-            Cell::from(queues.get(&worker).map(|names| names.join(", ")).unwrap_or_default()),
+            Cell::from(queues.get(&worker).map(listed).unwrap_or_default()),
         ])
     };
     rows.each(0..workers, row).await;

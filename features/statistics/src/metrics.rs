@@ -93,7 +93,7 @@ pub fn metrics(segment: &Segment) -> Vec<Metric> {
     let mut links = vec![];
     segment.read(|name, reading| match reading {
         Reading::Names(texts) => {
-            let texts = texts.into_iter().map(|text| text.map(str::to_owned)).collect();
+            let texts = texts.iter().map(|text| text.map(str::to_owned)).collect();
             names.insert(name.to_owned(), texts);
         }
         Reading::Symlink { to, column, .. } if name.starts_with(DROPS) => {

@@ -16,9 +16,11 @@ pub(crate) fn register(control: &Control) {
 }
 
 /// Names that are looked through between two looks at the clock.
-const NAMES: usize = 256;
-/// Counters that are read between two looks at the clock.
-const CELLS: usize = 1024;
+const NAMES: usize = 16;
+/// Counters that are added up between two looks at the clock.
+const ADDED: usize = 1024;
+/// Counters and names that are listed between two looks at the clock.
+const LISTED: usize = 32;
 
 async fn show(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     crate::refresh_in_turns(&control).await;
@@ -33,17 +35,14 @@ async fn show(control: Control, matches: Matches, output: Output) -> Result<Repl
     listing.line(&format!("{:<74} {:>10} {:>10}", "Name", "Type", "Value"));
     for name in names {
         listing.step().await;
-        let Some((kind, brief)) = segment.read_one(&name, |reading| (kind(&reading), brief(&reading))) else {
+        let Some((kind, shape)) = segment.read_one(&name, |reading| (kind(&reading), Shape::of(&reading))) else {
             continue;
         };
+        let brief = sum(&mut listing, &segment, &name, &shape).await;
         // Writing to a string cannot fail.
         let _ = writeln!(listing.text(), "{name:<74} {kind:<10} {brief:>10}");
         if verbose || listing.wants_json() {
-            let json = json_of(&mut listing, &segment, &name).await;
-            if verbose && json.is_array() {
-                let _ = writeln!(listing.text(), "  {json}");
-            }
-            listing.entry_of("entries", &name, || json!({"type": kind, "value": json}));
+            values(&mut listing, &segment, &name, (kind, shape), verbose).await;
         }
     }
     let (total, used) = segment.size();
@@ -82,62 +81,130 @@ fn kind(reading: &Reading) -> &'static str {
     }
 }
 
-/// A number: the value, the sum of a vector's or a column's counters (packets), the names that there are.
-fn brief(reading: &Reading) -> String {
-    match reading {
-        Reading::Scalar(value) | Reading::Gauge(value) => value.to_string(),
-        Reading::Simple(rows) => rows.iter().flat_map(|row| row.iter()).map(Counter::get).sum::<u64>().to_string(),
-        Reading::Combined(rows) => {
-            rows.iter().flat_map(|row| row.iter()).map(|pair| pair.packets.get()).sum::<u64>().to_string()
-        }
-        Reading::Names(names) => names.iter().flatten().count().to_string(),
-        Reading::Symlink { sum, .. } => sum.to_string(),
-    }
-}
-
-/// The value of an entry, or the number of counters in each of its rows.
+/// The value of an entry, or what there is of an entry with very many.
 enum Shape {
-    Is(Value),
+    /// A number, or the sum of a column.
+    Is(u64, Value),
+    /// The number of counters in each row.
     Rows(Vec<usize>),
+    /// Names.
+    Names,
 }
 
-/// Everything, by thread and then by index: read some at a time, for there may be hundreds of thousands.
-async fn json_of(listing: &mut Listing, segment: &Segment, name: &str) -> Value {
-    let shape = segment.read_one(name, |reading| match reading {
-        Reading::Scalar(value) | Reading::Gauge(value) => Shape::Is(value.into()),
-        Reading::Simple(rows) => Shape::Rows(rows.iter().map(|row| row.len()).collect()),
-        Reading::Combined(rows) => Shape::Rows(rows.iter().map(|row| row.len()).collect()),
-        Reading::Names(names) => Shape::Is(json!(names)),
-        Reading::Symlink { to, column, sum } => Shape::Is(json!({"of": to, "index": column, "sum": sum})),
-    });
-    let rows = match shape {
-        Some(Shape::Rows(rows)) => rows,
-        Some(Shape::Is(value)) => return value,
-        None => return Value::Null,
-    };
-    let mut all = Vec::with_capacity(rows.len());
-    for (row, length) in rows.into_iter().enumerate() {
-        let mut cells: Vec<Value> = Vec::with_capacity(length);
-        while cells.len() < length {
-            listing.step().await;
-            let from = cells.len();
-            let some = segment.read_one(name, |reading| some_of(&reading, row, from)).unwrap_or_default();
-            if some.is_empty() {
-                break;
-            }
-            cells.extend(some);
+impl Shape {
+    fn of(reading: &Reading) -> Shape {
+        match reading {
+            Reading::Scalar(value) | Reading::Gauge(value) => Shape::Is(*value, (*value).into()),
+            Reading::Simple(rows) => Shape::Rows(rows.iter().map(|row| row.len()).collect()),
+            Reading::Combined(rows) => Shape::Rows(rows.iter().map(|row| row.len()).collect()),
+            Reading::Names(_) => Shape::Names,
+            Reading::Symlink { to, column, sum } => Shape::Is(*sum, json!({"of": to, "index": column, "sum": sum})),
         }
-        all.push(Value::Array(cells));
     }
-    Value::Array(all)
 }
 
-/// Some of a row's counters, from one on.
-fn some_of(reading: &Reading, row: usize, from: usize) -> Vec<Value> {
+/// The value of an entry, the sum of its counters (of packets), or the number of its names.
+async fn sum(listing: &mut Listing, segment: &Segment, name: &str, shape: &Shape) -> u64 {
+    let rows = match shape {
+        Shape::Is(value, _) => return *value,
+        Shape::Rows(rows) => rows.as_slice(),
+        Shape::Names => &[usize::MAX],
+    };
+    let mut sum = 0;
+    for (row, length) in rows.iter().enumerate() {
+        let mut from = 0;
+        while from < *length {
+            listing.step().await;
+            let Some((some, more)) = segment.read_one(name, |reading| sum_of(&reading, row, from)).flatten() else {
+                break;
+            };
+            sum += more;
+            from += some;
+        }
+    }
+    sum
+}
+
+/// How many counters of a row there are from one on, and their sum, or how many names; none at the end.
+fn sum_of(reading: &Reading, row: usize, from: usize) -> Option<(usize, u64)> {
+    let (some, sum) = match reading {
+        Reading::Simple(rows) => {
+            let some = some(rows.get(row)?, from, ADDED);
+            (some.len(), some.iter().map(Counter::get).sum())
+        }
+        Reading::Combined(rows) => {
+            let some = some(rows.get(row)?, from, ADDED);
+            (some.len(), some.iter().map(|pair| pair.packets.get()).sum())
+        }
+        Reading::Names(names) => names
+            .iter()
+            .skip(from)
+            .take(ADDED)
+            .fold((0, 0), |(some, sum), name| (some + 1, sum + u64::from(name.is_some()))),
+        _ => return None,
+    };
+    (some > 0).then_some((some, sum))
+}
+
+fn some<T>(row: &[T], from: usize, most: usize) -> &[T] {
+    let row = row.get(from..).unwrap_or_default();
+    &row[..row.len().min(most)]
+}
+
+/// Lists everything of an entry, rows by the numbers of their threads: some at a time, for there may be hundreds of thousands.
+async fn values(
+    listing: &mut Listing,
+    segment: &Segment,
+    name: &str,
+    (kind, shape): (&'static str, Shape),
+    verbose: bool,
+) {
+    let lengths = match shape {
+        Shape::Is(_, value) => return listing.join(1, || json!({"entries": {name: {"type": kind, "value": value}}})),
+        Shape::Rows(lengths) => {
+            listing.join(1, || json!({"entries": {name: {"type": kind, "value": {}}}}));
+            lengths
+        }
+        Shape::Names => {
+            listing.join(1, || json!({"entries": {name: {"type": kind, "value": []}}}));
+            vec![usize::MAX]
+        }
+    };
+    for (row, length) in lengths.into_iter().enumerate() {
+        let mut from = 0;
+        while from < length {
+            listing.step().await;
+            let some = segment.read_one(name, |reading| some_of(&reading, row, from)).unwrap_or_default();
+            let Some((list, row)) = some.filter(|(list, _)| !list.is_empty()) else { break };
+            if verbose {
+                // Writing to a string cannot fail.
+                let _ = match &row {
+                    Some(row) => writeln!(listing.text(), "  thread {row}, from {from}: {}", json!(list)),
+                    None => writeln!(listing.text(), "  from {from}: {}", json!(list)),
+                };
+            }
+            from += list.len();
+            listing.join(list.len(), || match row {
+                Some(row) => json!({"entries": {name: {"value": {row: list}}}}),
+                None => json!({"entries": {name: {"value": list}}}),
+            });
+        }
+    }
+}
+
+/// Some of a row's counters from one on, and the row's name; or some names.
+fn some_of(reading: &Reading, row: usize, from: usize) -> Option<(Vec<Value>, Option<String>)> {
     let pair = |pair: &Pair| json!({"packets": pair.packets.get(), "bytes": pair.bytes.get()});
     match reading {
-        Reading::Simple(rows) => rows[row].iter().skip(from).take(CELLS).map(|cell| cell.get().into()).collect(),
-        Reading::Combined(rows) => rows[row].iter().skip(from).take(CELLS).map(pair).collect(),
-        _ => vec![],
+        Reading::Simple(rows) => {
+            let some = some(rows.get(row)?, from, LISTED);
+            Some((some.iter().map(|cell| cell.get().into()).collect(), Some(row.to_string())))
+        }
+        Reading::Combined(rows) => {
+            let some = some(rows.get(row)?, from, LISTED);
+            Some((some.iter().map(pair).collect(), Some(row.to_string())))
+        }
+        Reading::Names(names) => Some((names.iter().skip(from).take(LISTED).map(Value::from).collect(), None)),
+        _ => None,
     }
 }

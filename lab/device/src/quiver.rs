@@ -215,7 +215,9 @@ fn sum(threads: &Value, index: Option<usize>) -> u64 {
         Some(index) => row.get(index).map_or(0, number),
         None => row.as_array().into_iter().flatten().map(number).sum(),
     };
-    threads.as_array().into_iter().flatten().map(row).sum()
+    // A quiverd before 2026-12 has a list of threads in place of a mapping.
+    let list = threads.as_array().into_iter().flatten();
+    list.chain(threads.as_object().into_iter().flat_map(|rows| rows.values())).map(row).sum()
 }
 
 /// One of its two interfaces, and the part of it that the frames of the case belong to.

@@ -126,8 +126,9 @@ impl Generator {
         const COMMAND: &str = "show statistics segment /quiver/workers/";
         let shown = self.daemon.ask(COMMAND)?;
         let ticks = |name: &'static str| {
-            let rows = shown["entries"][format!("/quiver/workers/{name}")]["value"].as_array();
-            let cells = rows.into_iter().flatten().filter_map(serde_json::Value::as_array).flatten();
+            let rows = shown["entries"][format!("/quiver/workers/{name}")]["value"].as_object();
+            let cells =
+                rows.into_iter().flat_map(|rows| rows.values()).filter_map(serde_json::Value::as_array).flatten();
             let sum = cells.filter_map(serde_json::Value::as_u64).reduce(u64::saturating_add);
             sum.ok_or_else(|| self.daemon.foreign(COMMAND, name))
         };

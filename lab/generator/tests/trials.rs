@@ -111,7 +111,7 @@ fn turns(socket: &Path) -> u64 {
     let answer = quiver_daemon::ask(socket, line, Stop::default().wait(Duration::from_secs(20))).unwrap();
     let Response::Done(answer) = answer else { panic!("{answer:?}") };
     let rows = answer.json["entries"]["/quiver/workers/turns"]["value"].clone();
-    let cells = rows.as_array().into_iter().flatten().filter_map(|row| row.as_array()).flatten();
+    let cells = rows.as_object().into_iter().flat_map(|rows| rows.values()).filter_map(|row| row.as_array()).flatten();
     cells.filter_map(|cell| cell.as_u64()).sum()
 }
 

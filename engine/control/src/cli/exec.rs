@@ -11,7 +11,7 @@ use super::command::Nesting;
 use super::script::script;
 use super::{Command, CommandError, Commands, Matches, Output, Reply};
 use crate::control::Control;
-use crate::files::{FileError, PATIENCE, Reach};
+use crate::files::{FileError, Reach};
 use crate::time::LocalFuture;
 
 impl Commands {
@@ -109,8 +109,9 @@ async fn exec(control: Control, matches: Matches, output: Output) -> Result<Repl
     }
     let files = control.room::<Files>().0.clone();
     let refused = |error: FileError| CommandError::new(error.to_string()).at(matches.place("file"));
-    let read = control.timeout(PATIENCE, files.read(control.files(), Path::new(&file))).await;
-    let text = read.unwrap_or_else(|| Err(FileError::Slow { path: file.clone().into() })).map_err(refused)?;
+    let path = Path::new(&file);
+    let read = control.read_in_time(path, files.read(control.files(), path)).await;
+    let text = read.and_then(|read| read).map_err(refused)?;
     for piece in script(&text) {
         let reply = control.commands().dispatch(&control, &piece.text, &output).await;
         let refused = |error| CommandError::new(format!("{file}:{}: `{}`: {error}", piece.line, piece.text));

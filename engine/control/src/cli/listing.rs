@@ -103,6 +103,18 @@ impl Listing {
         }
     }
 
+    /// Joins a part to the mapping that the answer is in JSON, as [`join_json`](super::join_json) does: so many elements of a list
+    /// somewhere in it.
+    pub fn join(&mut self, elements: usize, part: impl FnOnce() -> Value) {
+        if self.output.wants_json() {
+            if !self.json.is_object() {
+                self.json = json!({});
+            }
+            super::join_json(&mut self.json, part());
+            self.elements += elements;
+        }
+    }
+
     /// Adds an entry to the mapping that the answer is in JSON.
     pub fn entry(&mut self, key: &str, value: impl FnOnce() -> Value) {
         if self.output.wants_json() {
@@ -246,17 +258,18 @@ async fn list_in_parts(output: &Output, pace: &mut Pace, list: Vec<Value>, json:
 /// A long table. Columns are as wide as the widest cells of the first rows, or of later ones from where these come.
 pub struct Rows {
     listing: Listing,
+    /// Rows whose text is still to be written.
     table: Table,
-    /// Further fields of rows in JSON, by place in the table.
-    fields: Vec<(usize, Value)>,
+    /// The names of a row's fields in JSON.
+    names: Vec<String>,
     columns: Vec<(usize, bool)>,
 }
 
 impl Rows {
     /// An empty table with the titles of its columns.
     pub fn new<'a>(control: &Control, output: &Output, titles: impl IntoIterator<Item = &'a str>) -> Rows {
-        let (fields, columns) = Default::default();
-        Rows { listing: Listing::new(control, output), table: Table::new(titles), fields, columns }
+        let table = Table::new(titles);
+        Rows { listing: Listing::new(control, output), names: table.names(), table, columns: vec![] }
     }
 
     /// The same, which is in a mapping in JSON, under this name.
@@ -266,15 +279,21 @@ impl Rows {
 
     /// Adds a row: a cell for each column. Missing cells are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.table.row(cells);
+        self.row_with(cells, || Value::Null);
     }
 
     /// The same with more fields in JSON.
     pub fn row_with(&mut self, cells: impl IntoIterator<Item = Cell>, fields: impl FnOnce() -> Value) {
+        let mut cells: Vec<Cell> = cells.into_iter().collect();
+        cells.resize_with(self.names.len(), Cell::empty);
         if self.listing.wants_json() {
-            self.fields.push((self.table.len(), fields()));
+            let mut row = Table::row_json(&self.names, &cells);
+            super::join_json(&mut row, fields());
+            self.listing.add(self.listing.name, [row]);
         }
-        self.table.row(cells);
+        if self.listing.wants_text() {
+            self.table.row(cells);
+        }
     }
 
     /// Adds a row for each item of which `row` makes one, in turns.
@@ -312,27 +331,20 @@ impl Rows {
         }
     }
 
+    /// Writes the text of the rows that wait for it.
     fn write(&mut self) {
-        let is_first = self.columns.is_empty();
-        let now = self.table.columns();
-        match is_first {
-            true => self.columns = now,
-            false => self.columns.iter_mut().zip(now).for_each(|(column, now)| column.0 = column.0.max(now.0)),
+        if !self.listing.wants_text() {
+            return;
         }
-        if self.listing.output.wants_text() {
-            if is_first {
+        let (is_first, now) = (self.columns.is_empty(), self.table.columns());
+        match is_first {
+            true => {
+                self.columns = now;
                 self.table.write_titles(&mut self.listing.text, &self.columns);
             }
-            self.table.write_rows(&mut self.listing.text, &self.columns);
+            false => self.columns.iter_mut().zip(now).for_each(|(column, now)| column.0 = column.0.max(now.0)),
         }
-        if self.listing.wants_json()
-            && let Value::Array(mut rows) = self.table.to_json()
-        {
-            for (place, fields) in self.fields.drain(..) {
-                super::join_json(&mut rows[place], fields);
-            }
-            self.listing.add(self.listing.name, rows);
-        }
+        self.table.write_rows(&mut self.listing.text, &self.columns);
         self.table.clear();
     }
 

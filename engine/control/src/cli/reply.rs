@@ -1,6 +1,6 @@
 //! Answer of a command: text for people and JSON for programs, from one description.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// An answer: the same content as text and as JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -225,12 +225,18 @@ impl Table {
 
     /// The rows as mappings from the titles, in the form `rx-packets`, to the cells.
     pub fn to_json(&self) -> Value {
-        let names: Vec<String> =
-            self.titles.iter().map(|title| title.to_lowercase().replace([' ', '_', '/'], "-")).collect();
-        let row = |cells: &Vec<Cell>| -> Map<String, Value> {
-            names.iter().cloned().zip(cells.iter().map(|cell| cell.json.clone())).collect()
-        };
-        self.rows.iter().map(|cells| Value::Object(row(cells))).collect()
+        let names = self.names();
+        self.rows.iter().map(|cells| Table::row_json(&names, cells)).collect()
+    }
+
+    /// The names of a row's fields in JSON.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.titles.iter().map(|title| title.to_lowercase().replace([' ', '_', '/'], "-")).collect()
+    }
+
+    /// A row in JSON.
+    pub(super) fn row_json(names: &[String], cells: &[Cell]) -> Value {
+        Value::Object(names.iter().cloned().zip(cells.iter().map(|cell| cell.json.clone())).collect())
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn describe(steps: &[Step], pace: &mut Pace) -> Reply {
 }
 
 /// The same, given out as it is made; the steps are freed on the way.
-pub(crate) async fn list_differences(control: &Control, output: &Output, steps: Vec<Step>) -> Reply {
+pub(crate) async fn list_differences(control: &Control, output: &Output, steps: impl Iterator<Item = Step>) -> Reply {
     let mut listing = Listing::new(control, output);
     for step in steps {
         listing.step().await;

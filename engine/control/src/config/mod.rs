@@ -15,6 +15,7 @@
 mod defaults;
 mod difference;
 mod error;
+mod file;
 mod reader;
 mod scope;
 mod secrets;
@@ -32,9 +33,9 @@ use crate::pace::{Pace, at_once, free};
 use defaults::concise_values;
 pub(crate) use difference::{Difference, describe, list_differences};
 pub use error::ConfigError;
+pub(crate) use file::list_file;
 use reader::{Reader, Wanted};
 pub use scope::Scope;
-pub(crate) use secrets::without_secrets;
 pub use tree::{Data, Entry, Malformed, Node, Position};
 
 impl Control {
@@ -109,11 +110,6 @@ fn write_object(
 /// has a tree nevertheless, so that the rest can be checked.
 pub fn read_yaml(text: &str) -> (Option<Node>, Vec<Malformed>) {
     at_once(tree::read(text, &mut Pace::at_once()))
-}
-
-/// Returns a file's content as JSON, or null if it is not valid YAML.
-pub(crate) async fn value_of(text: &str, pace: &mut Pace) -> Value {
-    tree::read(text, pace).await.0.map_or(Value::Null, |root| root.to_value())
 }
 
 /// Comment at the top of a written configuration.
@@ -192,9 +188,17 @@ impl Desired {
         if missing.is_empty() && gone.is_empty() {
             return vec![];
         }
-        let objects: Vec<_> = self.objects.iter().map(|wanted| (wanted.kind.clone(), wanted.object.clone())).collect();
+        let mut objects = vec![];
+        for wanted in &self.objects {
+            pace.step().await;
+            objects.push((wanted.kind.clone(), wanted.object.clone()));
+        }
         let (runs, waiting) = object::set_aside(&objects, missing, gone, pace).await;
-        self.objects.iter_mut().zip(runs).for_each(|(wanted, runs)| wanted.runs = runs);
+        free(objects, pace).await;
+        for (wanted, runs) in self.objects.iter_mut().zip(runs) {
+            pace.step().await;
+            wanted.runs = runs;
+        }
         waiting
     }
 

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::{HEADING, write};
-use crate::control::Control;
 use crate::object::{FieldInfo, HIDDEN};
 
 /// Hides the secrets of a record; true if there are any.
@@ -32,24 +30,4 @@ pub(super) fn hide_of(value: &mut Value, field: &FieldInfo) -> bool {
         }
         _ => false,
     }
-}
-
-/// A file without its secrets, as text and as JSON, which it is given as; a file without any is left as it is.
-pub(crate) fn without_secrets(control: &Control, text: String, mut value: Value) -> (String, Value) {
-    let Some(sections) = value.as_object_mut() else { return (text, value) };
-    let mut found = false;
-    for kind in control.objects().kinds() {
-        let (fields, records) = (kind.fields(), sections.get_mut(kind.name()).and_then(Value::as_array_mut));
-        let records = records.into_iter().flatten().filter_map(Value::as_object_mut);
-        found = records.fold(found, |found, values| hide(values, &fields) || found);
-    }
-    if !found {
-        return (text, value);
-    }
-    let mut text = HEADING.to_owned();
-    for (name, records) in sections.iter() {
-        write::section(&mut text, name);
-        records.as_array().into_iter().flatten().for_each(|record| write::record(&mut text, record));
-    }
-    (text, value)
 }

@@ -1,15 +1,18 @@
 //! Work on files that would hold up the control thread: a helper of the host does it.
 
+use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::FileError;
 use crate::control::Control;
 use crate::time::LocalFuture;
 
 /// Longest time to read a file: a network disk may never answer.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Does work aside from control.
 pub trait Helper {
@@ -20,6 +23,11 @@ pub trait Helper {
 struct Helpers(Rc<dyn Helper>);
 
 impl Control {
+    /// Waits for a file that is read aside from control; an error if that takes too long.
+    pub async fn read_in_time<T>(&self, path: &Path, reading: impl Future<Output = T>) -> Result<T, FileError> {
+        self.timeout(PATIENCE, reading).await.ok_or_else(|| FileError::Slow { path: path.into() })
+    }
+
     /// Has long work done by this helper. Without one, as in tests and simulations, it is done at once.
     pub fn help_by(&self, helper: Rc<dyn Helper>) {
         self.insert_room(Helpers(helper));

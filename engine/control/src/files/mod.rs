@@ -14,7 +14,7 @@ mod reach;
 mod regular;
 mod replace;
 
-pub use aside::{Helper, PATIENCE};
+pub use aside::Helper;
 pub use error::FileError;
 pub use owned::{is_owned, owned};
 pub use reach::{Place, Reach, confine};

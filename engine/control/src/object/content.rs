@@ -4,6 +4,7 @@
 //! when the object is made anew, undone or rehearsed.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,6 @@ use std::time::Duration;
 use super::any::{AnyKind, AnyObject, Read};
 use super::{HashMap, HashSet, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
-use crate::files::{FileError, PATIENCE};
 use crate::pace::Pace;
 use crate::time::LocalFuture;
 
@@ -121,11 +121,8 @@ impl Control {
         let Some((name, reading)) = kind.content_name(object).zip(kind.read_content(self, object)) else {
             return Ok(());
         };
-        let slow = || {
-            let error = FileError::Slow { path: name.into() };
-            Err(ObjectError::field(kind.content_field(), error.to_string()))
-        };
-        let read = self.timeout(PATIENCE, reading).await.unwrap_or_else(slow);
+        let read = self.read_in_time(Path::new(name), reading).await;
+        let read = read.unwrap_or_else(|slow| Err(ObjectError::field(kind.content_field(), slow.to_string())));
         self.objects().contents().set(object.id(), name, read.map_err(|error| error.of(&object.id()))?);
         Ok(())
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::any::{AnyKind, AnyObject};
 use super::by_key::ByKey;
 use super::{HashMap, HashSet, Instance, ObjectError, ObjectRef, Step};
-use crate::pace::Pace;
+use crate::pace::{Pace, free};
 use crate::walk::behind;
 
 /// An object that waits. Its rest without the waiting references may run.
@@ -130,9 +130,12 @@ pub(crate) async fn set_aside(
     gone: HashSet<ObjectRef>,
     pace: &mut Pace,
 ) -> (Vec<Option<Rc<dyn AnyObject>>>, Vec<Waiting>) {
-    let mut runs: Vec<Option<Rc<dyn AnyObject>>> = objects.iter().map(|(_, object)| Some(object.clone())).collect();
-    let instances: Vec<Rc<Instance>> = objects.iter().map(|(_, object)| Instance::of(object.clone())).collect();
-    let mut gone = gone;
+    let (mut runs, mut instances, mut gone) = (vec![], vec![], gone);
+    for (_, object) in objects {
+        pace.step().await;
+        runs.push(Some(object.clone()));
+        instances.push(Instance::of(object.clone()));
+    }
     let mut reasons: HashMap<usize, ObjectError> = HashMap::default();
     for (at, instance) in instances.iter().enumerate() {
         pace.step().await;
@@ -162,10 +165,12 @@ pub(crate) async fn set_aside(
     }
     let mut waiting = vec![];
     for (at, (kind, object)) in objects.iter().enumerate() {
+        pace.step().await;
         if let Some(why) = reasons.remove(&at) {
             waiting.push(Waiting { kind: kind.clone(), object: object.clone(), why, is_lost: false });
         }
     }
+    free(instances, pace).await;
     (runs, waiting)
 }
 

@@ -1,8 +1,6 @@
 //! Planning, applying and saving of configurations: work under the hold, whose results are versions of the history.
 
 use std::pin::pin;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -13,7 +11,7 @@ use super::asker::{Asked, Asker};
 use super::audit::Told;
 use super::hold::Hold;
 use super::state::Candidate;
-use super::{Author, TransactionError, Version};
+use super::{Author, Text, TransactionError, Version};
 use crate::cli::{Output, Reply};
 use crate::config::{Desired, Scope, collect, describe, list_differences};
 use crate::control::Control;
@@ -58,13 +56,13 @@ pub(super) struct Goal {
     pub what: String,
     /// Where the text comes from, for its errors.
     pub file: String,
-    pub text: Rc<String>,
+    pub text: Text,
     /// Whether missing resources outside may come later: for a configuration that is known to be valid.
     pub waits: bool,
 }
 
 impl Goal {
-    fn file(file: &str, text: Rc<String>, scope: Scope) -> Goal {
+    fn file(file: &str, text: Text, scope: Scope) -> Goal {
         let option = if scope.is_whole() { "" } else { "--merge " };
         Goal { what: format!("apply {option}{file}"), file: file.to_owned(), text, waits: false }
     }
@@ -86,7 +84,7 @@ impl Control {
         scope: Scope,
     ) -> Result<Reply, TransactionError> {
         let (_hold, steps) = self.compare(file, text, scope).await?;
-        Ok(list_differences(self, output, steps).await)
+        Ok(list_differences(self, output, steps.into_iter()).await)
     }
 
     /// The steps from the running configuration to that of a file, if it is valid.
@@ -104,16 +102,11 @@ impl Control {
     /// The steps that applying this file would take, in order, after every check that applying it makes. It is the candidate
     /// from now on.
     pub async fn plan(&self, file: &str, text: &str, scope: Scope) -> Result<Reply, TransactionError> {
-        self.plan_text(file, Rc::new(text.to_owned()), scope).await
+        self.plan_text(file, text.to_owned().into(), scope).await
     }
 
     /// The same with a text that may be very long, and is not copied.
-    pub(crate) async fn plan_text(
-        &self,
-        file: &str,
-        text: Rc<String>,
-        scope: Scope,
-    ) -> Result<Reply, TransactionError> {
+    pub(crate) async fn plan_text(&self, file: &str, text: Text, scope: Scope) -> Result<Reply, TransactionError> {
         let _hold = self.hold(&format!("plan {file}"))?;
         let mut pace = Pace::in_turns(self);
         let desired = Desired::read_ready(self, file, &text, &mut pace).await?;
@@ -139,16 +132,11 @@ impl Control {
     /// Makes the running configuration that of the file. It is checked whole and changed in the order of its
     /// references, after all of it was rehearsed on a stand-in; when a step fails nevertheless, those before it are undone. It goes on to its end even if this future is dropped.
     pub async fn apply(&self, file: &str, text: &str, terms: Terms) -> Result<Reply, TransactionError> {
-        self.apply_text(file, Rc::new(text.to_owned()), terms).await
+        self.apply_text(file, text.to_owned().into(), terms).await
     }
 
     /// The same with a text that may be very long, and is not copied.
-    pub(crate) async fn apply_text(
-        &self,
-        file: &str,
-        text: Rc<String>,
-        terms: Terms,
-    ) -> Result<Reply, TransactionError> {
+    pub(crate) async fn apply_text(&self, file: &str, text: Text, terms: Terms) -> Result<Reply, TransactionError> {
         self.check_free()?;
         self.reach(Goal::file(file, text, terms.scope), terms).await
     }
@@ -157,7 +145,7 @@ impl Control {
     pub async fn start_with(&self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         // Nothing runs so far that an empty one could remove.
         let terms = Terms { allow_empty: true, ..Terms::default() };
-        self.reach(Goal { waits: true, ..Goal::file(file, Rc::new(text.to_owned()), terms.scope) }, terms).await
+        self.reach(Goal { waits: true, ..Goal::file(file, text.to_owned().into(), terms.scope) }, terms).await
     }
 
     /// Applies the candidate: this author's last plan, if the running configuration has not changed since.
@@ -201,13 +189,12 @@ impl Control {
             };
             let running = control.written(&mut pace, record).await;
             let terms = Terms { comment: comment.clone(), ..Terms::default() };
-            let running = Arc::new(running);
+            let running = Text::from(running);
             let version = control.record(control.author(), what, terms, &running).await?;
             let version = version.map(|version| version.number);
             control.audit_whole(Told { what: "save", comment: comment.as_deref(), version }, &Value::Null);
             // The store has written it by now.
-            let running = Arc::try_unwrap(running).unwrap_or_else(|running| running.to_string());
-            Ok(Reply::new(running, Value::Object(json)))
+            Ok(Reply::new(running.into_string(), Value::Object(json)))
         })
         .await
     }
@@ -266,7 +253,7 @@ impl Control {
         };
         let before = self.objects().pending.all();
         self.note_waiting(desired, terms.scope, waiting);
-        let running = Arc::new(self.written(pace, |_, _| {}).await);
+        let running = Text::from(self.written(pace, |_, _| {}).await);
         let recorded = self.record(self.author(), goal.what.clone(), terms.clone(), &running).await;
         let version = match recorded {
             Ok(version) => version,
@@ -362,7 +349,7 @@ impl Control {
             "" => (Author::default(), "start"),
             by => (Author::new(by), "commands"),
         };
-        let running = Arc::new(self.written(pace, |_, _| {}).await);
+        let running = Text::from(self.written(pace, |_, _| {}).await);
         self.record(&author, what.to_owned(), Terms::default(), &running).await.map(|_| ())
     }
 
@@ -372,7 +359,7 @@ impl Control {
         author: &Author,
         what: String,
         terms: Terms,
-        text: &Arc<String>,
+        text: &Text,
     ) -> Result<Option<Version>, TransactionError> {
         let history = &self.transactions().history;
         if let Some(newest) = history.versions().first().filter(|newest| newest.confirmed)

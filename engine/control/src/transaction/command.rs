@@ -3,11 +3,10 @@
 
 use serde_json::json;
 
-use super::{Terms, TransactionError};
+use super::{Terms, Text, TransactionError};
 use crate::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
-use crate::config::{Desired, Scope, list_differences, value_of, without_secrets};
+use crate::config::{Desired, Scope, list_differences, list_file};
 use crate::control::Control;
-use crate::object::Step;
 use crate::pace::Pace;
 
 const CONFIRM: (&str, &str) = ("seconds", "how long it may be confirmed before it is taken back");
@@ -128,7 +127,6 @@ async fn show_configuration(control: Control, matches: Matches, output: Output) 
     if matches.has("pending") {
         return Ok(super::waiting::show(&control, &output).await);
     }
-    let mut pace = Pace::in_turns(&control);
     let has_secrets = matches.has("secrets");
     if has_secrets && control.author().is_viewer() {
         return Err(
@@ -140,9 +138,7 @@ async fn show_configuration(control: Control, matches: Matches, output: Output) 
         None => saved(&control).await?,
         Some((_, text)) => text,
     };
-    let json = value_of(&text, &mut pace).await;
-    let (text, json) = if has_secrets { (text, json) } else { without_secrets(&control, text, json) };
-    Ok(Reply::new(text, json))
+    Ok(list_file(&control, &output, &text, has_secrets).await)
 }
 
 async fn show_differences(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
@@ -157,17 +153,17 @@ async fn show_differences(control: Control, matches: Matches, output: Output) ->
     };
     let _hold = control.hold("show differences")?;
     let desired = Desired::read_ready(&control, &name, &text, &mut pace).await.map_err(TransactionError::from)?;
-    let mut steps = desired.steps(&control, scope, &mut pace).await;
-    if !forward {
-        // From there to the running configuration.
-        steps = steps.iter().rev().map(Step::undo).collect();
-    }
+    let steps = desired.steps(&control, scope, &mut pace).await.into_iter();
     desired.free(&mut pace).await;
-    Ok(list_differences(&control, &output, steps).await)
+    Ok(match forward {
+        true => list_differences(&control, &output, steps).await,
+        // From there to the running configuration.
+        false => list_differences(&control, &output, steps.rev().map(|step| step.undo())).await,
+    })
 }
 
 /// The configuration, with its name, that a command speaks of instead of the running or saved one.
-async fn other(control: &Control, matches: &Matches) -> Result<Option<(String, String)>, CommandError> {
+async fn other(control: &Control, matches: &Matches) -> Result<Option<(String, Text)>, CommandError> {
     if let Some(back) = matches.find::<u32>("back")? {
         let version = control.version(back as usize)?;
         let text = control.transactions().history.text(version.number).await;
@@ -175,17 +171,17 @@ async fn other(control: &Control, matches: &Matches) -> Result<Option<(String, S
     }
     if matches.has("candidate") {
         let candidate = control.transactions().candidate.borrow().clone().ok_or(TransactionError::NoCandidate)?;
-        return Ok(Some((candidate.file, candidate.text.to_string())));
+        return Ok(Some((candidate.file, candidate.text)));
     }
     Ok(None)
 }
 
 /// The saved configuration; that of nothing if none was ever saved.
-async fn saved(control: &Control) -> Result<String, CommandError> {
+async fn saved(control: &Control) -> Result<Text, CommandError> {
     match control.transactions().history.saved() {
         Some(version) => {
             Ok(control.transactions().history.text(version.number).await.map_err(TransactionError::from)?)
         }
-        None => Ok(String::new()),
+        None => Ok(Text::default()),
     }
 }

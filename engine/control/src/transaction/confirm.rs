@@ -1,7 +1,6 @@
 //! Rollback to a version of the history: on request, or because a version was not confirmed in time.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -30,7 +29,7 @@ impl Control {
             let what =
                 format!("rollback to version {}: quiverd ended before {} was confirmed", saved.number, newest.number);
             tracing::warn!("{what}");
-            history.record(self.going_back(what), Arc::new(text)).await?;
+            history.record(self.going_back(what), text).await?;
         }
         Ok(())
     }
@@ -123,8 +122,7 @@ impl Control {
         let text = self.transactions().history.text(version.number).await?;
         // A version is known to have run, even if it was empty.
         let terms = Terms { allow_empty: true, ..terms };
-        self.reach(Goal { what, file: format!("version {}", version.number), text: Rc::new(text), waits: true }, terms)
-            .await
+        self.reach(Goal { what, file: format!("version {}", version.number), text, waits: true }, terms).await
     }
 
     /// A version that the daemon itself goes back to.

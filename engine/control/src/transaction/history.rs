@@ -3,9 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use super::{Memory, Store, Version};
+use super::{Memory, Store, Text, Version};
 
 /// Versions that are kept at most.
 const VERSIONS_MAX: usize = 50;
@@ -63,14 +62,13 @@ impl History {
     }
 
     /// The configuration of a version.
-    pub async fn text(&self, number: u64) -> io::Result<String> {
+    pub async fn text(&self, number: u64) -> io::Result<Text> {
         let store = self.store.borrow().clone();
-        let mut text = store.read(number).await?;
+        let text = store.read(number).await?;
         match Version::read(&text) {
             Ok((_, configuration)) => {
-                // It may be very long, and is not copied.
-                text.drain(..text.len() - configuration.len());
-                Ok(text)
+                let head = text.len() - configuration.len();
+                Ok(text.behind(head))
             }
             Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("version {number}: {error}"))),
         }
@@ -81,11 +79,11 @@ impl History {
         let length =
             self.versions.borrow().iter().find(|(version, _)| version.number == number).map(|(_, length)| *length);
         length.is_some_and(|length| length >= text.len() && length - text.len() <= HEADER_MAX)
-            && self.text(number).await.is_ok_and(|known| known == text)
+            && self.text(number).await.is_ok_and(|known| *known == *text)
     }
 
     /// Adds the newest version; its number is given here.
-    pub async fn record(&self, version: Version, configuration: Arc<String>) -> io::Result<Version> {
+    pub async fn record(&self, version: Version, configuration: Text) -> io::Result<Version> {
         let version = Version { number: self.next.get(), ..version };
         self.put(&version, configuration).await?;
         self.next.set(version.number + 1);
@@ -96,10 +94,10 @@ impl History {
     /// Notes that a version was confirmed.
     pub async fn confirm(&self, version: &Version) -> io::Result<()> {
         let configuration = self.text(version.number).await?;
-        self.put(&Version { confirmed: true, ..version.clone() }, Arc::new(configuration)).await
+        self.put(&Version { confirmed: true, ..version.clone() }, configuration).await
     }
 
-    async fn put(&self, version: &Version, configuration: Arc<String>) -> io::Result<()> {
+    async fn put(&self, version: &Version, configuration: Text) -> io::Result<()> {
         let head = version.head();
         let (store, length) = (self.store.borrow().clone(), head.len() + configuration.len());
         store.write(version.number, head, configuration).await?;

@@ -12,7 +12,7 @@
 //! [`Audit`] gets every change, with its author and its source.
 //!
 //! Modules: `state`: the hold and the candidate; `asker`: whether a client still waits for its change; `hold` and `change` take the hold and make changes; `confirm` waits
-//! for the operator; `history` keeps [`Version`]s in a [`Store`]; `waiting` retries objects that wait for the outside;
+//! for the operator; `history` keeps [`Version`]s in a [`Store`], each as a [`Text`]; `waiting` retries objects that wait for the outside;
 //! `command` has the operators' commands. Reasons: docs/decisions/0008-transactions.md.
 
 mod asker;
@@ -26,6 +26,7 @@ mod history;
 mod hold;
 mod state;
 mod store;
+mod text;
 mod version;
 mod waiting;
 
@@ -36,4 +37,5 @@ pub(crate) use command::register;
 pub use error::TransactionError;
 pub(crate) use state::Transactions;
 pub use store::{Memory, Store};
+pub use text::Text;
 pub use version::{Malformed, Version};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::history::History;
-use super::{Audit, Author, Version};
+use super::{Audit, Author, Text, Version};
 use crate::config::Scope;
 use crate::control::Control;
 use crate::time::{Task, Time};
@@ -31,7 +31,7 @@ pub(crate) struct Transactions {
 pub(super) struct Candidate {
     pub(super) author: Author,
     pub(super) file: String,
-    pub(super) text: Rc<String>,
+    pub(super) text: Text,
     pub(super) scope: Scope,
     /// Value of `changes` when it was planned.
     pub(super) after: u64,

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ports::{self, Lease, Member, Port, PortName, Switch, SwitchId, control};
 use proptest::prelude::*;
-use quiver_control::transaction::{Memory, Store, Terms, TransactionError, Version};
+use quiver_control::transaction::{Memory, Store, Terms, Text, TransactionError, Version};
 use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
@@ -44,10 +43,11 @@ impl Store for Disk {
     fn list(&self) -> LocalFuture<io::Result<Vec<u64>>> {
         self.operate(|files| Ok(files.keys().copied().collect()))
     }
-    fn read(&self, number: u64) -> LocalFuture<io::Result<String>> {
-        self.operate(move |files| files.get(&number).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()))
+    fn read(&self, number: u64) -> LocalFuture<io::Result<Text>> {
+        let text = move |files: &BTreeMap<u64, String>| files.get(&number).cloned().map(Text::from);
+        self.operate(move |files| text(files).ok_or_else(|| io::ErrorKind::NotFound.into()))
     }
-    fn write(&self, number: u64, head: String, body: Arc<String>) -> LocalFuture<io::Result<()>> {
+    fn write(&self, number: u64, head: String, body: Text) -> LocalFuture<io::Result<()>> {
         let text = head + &body;
         if self.full.get() {
             return Box::pin(ready(Err(io::ErrorKind::StorageFull.into())));

@@ -33,12 +33,12 @@ impl Dataplane {
     }
     /// The chains of each receive queue: the nodes by which its last packets went together, each behind the one in front of it. Where
     /// packets parted, several come behind one.
-    pub fn chains(&self) -> impl Future<Output = Vec<(QueueId, Vec<(NodeId, NodeId)>)>> + 'static {
+    pub fn chains(&self) -> impl Future<Output = Vec<Vec<(QueueId, Vec<(NodeId, NodeId)>)>>> + 'static {
         let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.chains())).collect();
         async move {
             let mut chains = vec![];
             for answer in answers {
-                chains.extend(answer.await.unwrap_or_default());
+                chains.push(answer.await.unwrap_or_default());
             }
             chains
         }

@@ -151,7 +151,7 @@ impl Bench {
             panic!("the worker answered");
         };
         let graph = self.dataplane.graph();
-        chains[0].1.iter().map(|(behind, node)| (graph.name(*behind), graph.name(*node))).collect()
+        chains[0][0].1.iter().map(|(behind, node)| (graph.name(*behind), graph.name(*node))).collect()
     }
 }
 

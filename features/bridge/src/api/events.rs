@@ -9,9 +9,9 @@ use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire};
 use quiver_control::Control;
 use quiver_wire::MacAddress;
 
-use super::macs::flush;
 use crate::bridges::Bridges;
-use crate::macs::MacEvent;
+use crate::learning::settle;
+use crate::macs::{MacEvent, Walk};
 
 /// Subscribers and settings of MAC events.
 struct MacEvents {
@@ -133,8 +133,10 @@ fn want(call: &Call, pid: u32, tens: u8, wanted: bool) -> Result<(), Refusal> {
     if wanted {
         events.batch.set(10 * usize::from(tens));
         // As in VPP: who wants to be told is told of all.
-        flush(control, None, None);
-        control.room_mut::<Bridges>().macs.changes.get_or_insert_default();
+        settle(control);
+        let (macs, mut walk) = (&mut control.room_mut::<Bridges>().macs, Walk::default());
+        while macs.forget_learned(&mut walk, None, None) {}
+        macs.changes.get_or_insert_default();
     } else if events.subscribers.is_empty() {
         forget(control);
     }

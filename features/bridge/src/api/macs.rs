@@ -1,20 +1,16 @@
 //! Messages about addresses in bridge domains.
 
-use std::collections::VecDeque;
-
 use quiver_compat::api::Adding;
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval};
-use quiver_control::Control;
-use quiver_interface::InterfaceId;
+use quiver_control::{Control, Pace};
 use quiver_interface::api::{find, name};
 use quiver_wire::{MacAddress, UnicastMac};
 
 use super::domain;
 use crate::bridges::Bridges;
-use crate::layer2::DomainIndex;
-use crate::learning::settle;
-use crate::macs::MacEntry;
+use crate::learning::{flush, settle};
+use crate::macs::{Found, MacEntry};
 use crate::objects::{DomainId, StaticMac};
 use crate::set::{put_mac, remove_mac};
 
@@ -78,34 +74,31 @@ pub(super) struct L2fibFlushInt {
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(add_or_delete);
     file.dump(|control, request: L2FibTableDump| details(control, request.bd_id));
-    file.request(|control, _: L2FibClearTable| {
-        for said in control.objects().all::<StaticMac>() {
+    file.waiting(|control, _: L2FibClearTable| async move {
+        let mut pace = Pace::in_turns(&control);
+        for said in control.walk::<StaticMac>() {
+            pace.step().await;
             control.delete::<StaticMac>(&(said.domain.clone(), said.mac))?;
         }
-        flush(control, None, None);
+        flush(&control, None, None).await;
         Ok(())
     });
-    file.request(|control, _: L2fibFlushAll| {
-        flush(control, None, None);
+    file.waiting(|control, _: L2fibFlushAll| async move {
+        flush(&control, None, None).await;
         Ok(())
     });
-    file.request(|control, request: L2fibFlushBd| {
+    file.waiting(|control, request: L2fibFlushBd| async move {
         let index = control.room::<Bridges>().domains().get(&request.bd_id).map(|domain| domain.index);
         let what = format!("bd_id: there is no bridge domain {}", request.bd_id);
         let index = index.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, what))?;
-        flush(control, None, Some(index));
+        flush(&control, None, Some(index)).await;
         Ok(())
     });
-    file.request(|control, request: L2fibFlushInt| {
-        flush(control, Some(find(control, request.sw_if_index)?.id), None);
+    file.waiting(|control, request: L2fibFlushInt| async move {
+        let id = find(&control, request.sw_if_index)?.id;
+        flush(&control, Some(id), None).await;
         Ok(())
     });
-}
-
-/// Forgets learned addresses, with those that are on their way.
-pub(super) fn flush(control: &Control, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
-    settle(control);
-    control.room_mut::<Bridges>().macs.forget_learned(interface, domain);
 }
 
 fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal> {
@@ -141,22 +134,14 @@ fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal>
 pub(super) fn details(control: &Control, bd_id: u32) -> impl Iterator<Item = Option<L2FibTableDetails>> + use<> {
     // What was seen before the client asked belongs to the answer.
     settle(control);
-    let (control, mut found, mut from, mut places) = (control.clone(), VecDeque::new(), Some(0), None);
+    let (control, mut found) = (control.clone(), Found::default());
     std::iter::from_fn(move || {
         let bridges = control.room::<Bridges>();
-        let Some(first) = from else {
-            let station = found.pop_front()?;
-            return Some(bridges.macs.get(station).and_then(|entry| told(&bridges, bd_id, entry)));
-        };
-        // A table that grows has all of them in other places.
-        let is_same = places.replace(bridges.macs.places()) == Some(bridges.macs.places());
-        if !is_same {
-            found.clear();
+        if bridges.macs.find_more(&mut found) {
+            return Some(None);
         }
-        let (some, next) = bridges.macs.some(if is_same { first } else { 0 });
-        found.extend(some);
-        from = next;
-        Some(None)
+        let (_, station) = found.stations.pop_first()?;
+        Some(bridges.macs.get(station).and_then(|entry| told(&bridges, bd_id, entry)))
     })
 }
 
