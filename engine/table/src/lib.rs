@@ -47,8 +47,8 @@ pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;
 pub use shared::SharedMap;
 pub use snapshot::{Publisher, Snapshot};
-pub use waiting::Waiting;
 pub use trie::{LpmConfig, LpmError, Trie, TrieWriter};
+pub use waiting::Waiting;
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -283,7 +283,7 @@ mod tests {
         let reader = domain.register();
         let mut publisher = Publisher::new(&domain, vec![0]);
         let snapshot = publisher.snapshot();
-        let mut fail = |publisher: &mut Publisher<Vec<u32>>| {
+        let fail = |publisher: &mut Publisher<Vec<u32>>| {
             let failing = std::panic::AssertUnwindSafe(|| publisher.edit(|_| panic!("as intended")));
             assert!(std::panic::catch_unwind(failing).is_err());
         };
