@@ -46,11 +46,12 @@ pub(crate) fn register(control: &Control) {
     let line = "(kill sfdp session | clear session) (all | [index] <number:u32>)";
     let kill = Command::waiting(line, "End all sessions, or the one with an index.", kill);
     commands.add(kill.argument("number", "index of the session, as `show session` lists it"));
-    let filters = "{tenant <session-tenants> | address <address:ip> | port <port:u16> | max <max:u32>}";
+    let filters = "{tenant <session-tenants> | address <address:ip> | port <port:u16> | max <max:u32> | verbose}";
     let show = format!("show (session | sfdp session-table [unsafe-show-all]) {filters}");
     let show = Command::waiting(show, "Show sessions, of all tenants or as selected.", show_sessions);
     let show = show.argument("address", "sessions with this address at either end");
     let show = show.argument("port", "sessions with this port at either end").argument("max", "at most so many");
+    let show = show.argument("verbose", "packets and bytes of both directions, too");
     commands.add(show.argument("unsafe-show-all", "the same; all sessions are shown anyway"));
     let show = "show (sfdp session-detail | session detail) <id:text>";
     let show = Command::new(show, "Show one session, with its services and counters.", show_detail);
@@ -208,13 +209,15 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
         "State",
         "Seconds",
     ];
-    let mut rows = Rows::new(&control, &output, titles);
+    let counters = ["Packets there", "Bytes there", "Packets back", "Bytes back"];
+    let counters = if given.has("verbose") { &counters[..] } else { &[] };
+    let mut rows = Rows::new(&control, &output, titles.iter().chain(counters).copied());
     let mut left = most;
     let row = |listed: Option<Listed>| {
         let listed = listed.filter(|listed| left > 0 && filter.has(listed))?;
         left -= 1;
         let [initiator, responder] = ends(&control, &listed);
-        Some([
+        let cells = [
             Cell::from(id(&listed)),
             Cell::from(listed.number()),
             Cell::from(listed.tenant.id),
@@ -226,7 +229,9 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
             Cell::from(responder),
             Cell::from(state(&listed)),
             Cell::from(listed.remaining),
-        ])
+        ];
+        let counted = listed.traffic.into_iter().flat_map(|(packets, bytes)| [packets, bytes]);
+        Some(cells.into_iter().chain(counted.take(counters.len()).map(Cell::from)))
     };
     rows.each(listing::all(&control), row).await;
     Ok(rows.end())
