@@ -3,7 +3,7 @@
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
 /// Commands that show a room's state.
-const SHOWN: [&str; 42] = [
+const SHOWN: [&str; 41] = [
     "show interface",
     "show interface address",
     "show interface handoff",
@@ -12,7 +12,6 @@ const SHOWN: [&str; 42] = [
     "show mode",
     "show bridge-domain detail",
     "show l2fib verbose",
-    "show features",
     "show ip table",
     "show ip fib",
     "show ip fib table 7",
@@ -69,7 +68,20 @@ pub fn state(daemon: &mut Daemon) -> Result<Vec<String>, DaemonError> {
             }
         }
     }
+    features(daemon, &mut lines);
     Ok(lines)
+}
+
+/// Adds a line for each feature and each interface on which it is enabled: the answer lists some interfaces in each of its rows.
+fn features(daemon: &mut Daemon, lines: &mut Vec<String>) {
+    const COMMAND: &str = "show features";
+    let rows = daemon.run(COMMAND).map(|reply| reply.json).unwrap_or_default();
+    for row in rows.as_array().into_iter().flatten() {
+        let text = |column: &str| row[column].as_str().unwrap_or_default();
+        for interface in text("enabled-on").split(", ") {
+            lines.push(format!("{COMMAND}: {} {} {interface}", text("arc"), text("feature")));
+        }
+    }
 }
 
 /// An error that says what is in one state and not in the other; `when` begins it.
