@@ -8,6 +8,7 @@
 //! - `rewiring`: changes of the graph; `packets`: what control sends and follows;
 //!   `rehearsal`: what would become of one, and `recall`: asks workers for what it wants to know.
 
+mod attic;
 mod counted;
 mod error;
 mod interfaces;
@@ -23,7 +24,7 @@ mod rx_rows;
 pub use counted::{InterfaceCounters, OtherName};
 pub use error::DataplaneError;
 pub use interfaces::{KNOWN_AS, Parts};
-pub use packets::Injected;
+pub use packets::{Injected, QueueChain};
 pub use placement::PlacementError;
 pub use rehearsal::RehearsalError;
 pub(crate) use rx_rows::RxRows;
@@ -37,8 +38,8 @@ use crate::mailbox::Mailbox;
 use crate::output::Output;
 use crate::tx::{OUTPUT, Ports};
 use crate::worker::{Worker, WorkerCounters};
+use attic::Attic;
 use counted::Counted;
-use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
 use post::{Depth, Post};
 pub use queue_table::QueueInfo;
@@ -84,16 +85,6 @@ impl Default for Settings {
             secret: 0,
             statistics: quiver_stats::Settings::default(),
         }
-    }
-}
-
-/// Values that workers have put away. Control drops them, since freeing memory and closing files is no work for a
-/// worker.
-#[derive(Clone, Default)]
-struct Attic(Arc<SegQueue<Box<dyn Send>>>);
-impl Attic {
-    fn store(&self, thing: impl Send + 'static) {
-        self.0.push(Box::new(thing));
     }
 }
 
@@ -224,7 +215,7 @@ impl Dataplane {
     /// Frees memory that no worker reads any more, and values that workers have put away. Control calls it every few
     /// milliseconds.
     pub fn reclaim(&self) -> usize {
-        let put_away = std::iter::from_fn(|| self.attic.0.pop()).count();
+        let put_away = self.attic.clear();
         put_away + self.domain.reclaim()
     }
     /// The buffers.

@@ -8,6 +8,9 @@ use crate::place::QueueId;
 use crate::trace::Record;
 use crate::worker::Worker;
 
+/// A receive queue, and the nodes that its last packets passed together, each with the one in front of it.
+pub type QueueChain = (QueueId, Vec<(NodeId, NodeId)>);
+
 impl Dataplane {
     /// Chooses the next packets that come to a node, on every worker: those that the filter takes, if there is one.
     pub fn trace(&self, node: NodeId, count: u32, filter: Option<Filter>) {
@@ -33,7 +36,7 @@ impl Dataplane {
     }
     /// The chains of each receive queue: the nodes by which its last packets went together, each behind the one in front of it. Where
     /// packets parted, several come behind one.
-    pub fn chains(&self) -> impl Future<Output = Vec<Vec<(QueueId, Vec<(NodeId, NodeId)>)>>> + 'static {
+    pub fn chains(&self) -> impl Future<Output = Vec<Vec<QueueChain>>> + 'static {
         let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.chains())).collect();
         async move {
             let mut chains = vec![];

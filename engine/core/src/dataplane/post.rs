@@ -1,10 +1,10 @@
-//! What control posts to all workers: the wiring when it has changed, and letters. Between [`Dataplane::hold`] and
+//! Control's post to all workers: the wiring when it has changed, and letters. Between [`Dataplane::hold`] and
 //! [`Dataplane::release`] changes of the wiring wait with those of tables, and workers are woken at the end.
 //!
 //! [`Dataplane::hold`]: super::Dataplane::hold
 //! [`Dataplane::release`]: super::Dataplane::release
 
-use super::Attic;
+use super::attic::Attic;
 use crate::graph::CurrentWiring;
 use crate::mailbox::{Letter, Mailbox};
 use crate::worker::Worker;

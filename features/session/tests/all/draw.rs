@@ -96,9 +96,9 @@ impl Draw {
     pub fn action(&mut self, of: Now<'_>) -> Action {
         match self.random.u32(..1000) {
             ..700 => self.packets(of),
-            ..860 => Action::Advance([1, 1, 2, 5, 10, 20, 50, 100, 200][self.random.usize(..9)] * SECOND / 10),
-            ..900 => self.tenant(of),
-            ..910 => match (self.some_tenant(of), self.random.bool()) {
+            700..860 => Action::Advance([1, 1, 2, 5, 10, 20, 50, 100, 200][self.random.usize(..9)] * SECOND / 10),
+            860..900 => self.tenant(of),
+            900..910 => match (self.some_tenant(of), self.random.bool()) {
                 (None, _) => self.tenant(of),
                 (Some(id), false) => Action::Delete(id),
                 (Some(id), true) => {
@@ -114,7 +114,7 @@ impl Draw {
                     Action::Replace(id, tenant, interface, packets)
                 }
             },
-            ..940 => {
+            910..940 => {
                 let (interface, family) = (self.random.usize(..INTERFACES), self.family());
                 let ids = of.oracle.tenants.iter().filter(|(_, tenant)| tenant.family == family).map(|(id, _)| *id);
                 let mut ids: Vec<Option<u32>> = ids.map(Some).collect();
@@ -123,9 +123,9 @@ impl Draw {
                 }
                 Action::Assign(interface, family, ids[self.random.usize(..ids.len())])
             }
-            ..955 => Action::Place(self.random.usize(..INTERFACES), self.random.usize(..WORKERS)),
-            ..965 => Action::Blocks(self.random.bool()),
-            ..995 => {
+            940..955 => Action::Place(self.random.usize(..INTERFACES), self.random.usize(..WORKERS)),
+            955..965 => Action::Blocks(self.random.bool()),
+            965..995 => {
                 let keys: Vec<Key> = of.oracle.sessions.keys().copied().collect();
                 self.random.choice(keys).map_or(Action::KillAll, Action::Kill)
             }

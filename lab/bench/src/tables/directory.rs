@@ -77,7 +77,7 @@ impl Sessions {
     }
     /// How many of these sessions, all of which are there, lie outside of their two buckets.
     fn overflowed(&self, keys: &[Key]) -> usize {
-        let candidate = |key: &&Key| self.directory.candidate(self.hash.hash(*key));
+        let candidate = |key: &&Key| self.directory.candidate(self.hash.hash(key));
         keys.iter().filter(|key| !candidate(key).is_some_and(|to| self.has(to, key))).count()
     }
     /// Sessions end and others begin, in their records, which are these from the first on.
