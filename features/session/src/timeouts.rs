@@ -15,9 +15,11 @@ pub const TCP_ESTABLISHED: u8 = 2;
 pub const SECURITY: u8 = 3;
 /// Of connections that have been closed: until late packets have come. It is no tenant's to set.
 pub(crate) const CLOSED: u8 = 0xfe;
-/// The session ends in the next round.
+/// Of sessions that end at once: after [`NOW_SECONDS`].
 pub(crate) const NOW: u8 = 0xff;
 
+/// Seconds of [`NOW`]: packets that follow at once still find the session, as in VPP, whose interval is a second.
+const NOW_SECONDS: u32 = 1;
 /// Seconds of [`CLOSED`]. VPP's tests expect closed sessions to be gone after 5 s.
 const CLOSED_SECONDS: u32 = 2;
 
@@ -83,7 +85,7 @@ pub fn register_timeout(control: &Control, name: &'static str, seconds: u32) -> 
 pub(crate) fn seconds(number: u8, values: &[u32; TIMEOUTS_MAX]) -> u32 {
     match number {
         CLOSED => CLOSED_SECONDS,
-        NOW => 0,
+        NOW => NOW_SECONDS,
         number => values[usize::from(number) % TIMEOUTS_MAX],
     }
 }

@@ -106,7 +106,7 @@ impl Oracle {
     pub fn deadline(&self, session: &Session) -> u64 {
         let seconds = match session.timeout {
             Timeout::Closed => 2,
-            Timeout::Now => 0,
+            Timeout::Now => 1,
             timeout => self.tenants[&session.tenant].timeouts[timeout as usize],
         };
         session.last_seen + u64::from(seconds) * SECOND
