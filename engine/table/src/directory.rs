@@ -1,7 +1,7 @@
 //! A directory of sessions that all workers read and write: from the hash of a key to a [`Reference`].
 //!
 //! Records are private to their owner, the worker of a session's first packet. The directory holds neither keys nor records, only
-//! a tag of each key's hash and where its record is, so callers compare keys themselves. Nobody takes a lock; readers never
+//! a tag of each key's hash and where its record is, so callers compare keys themselves. No caller takes a lock; readers never
 //! wait and never retry.
 //!
 //! - **Places of a key.** Two buckets by two halves of the hash, then a row of buckets in the overflow area. An entry goes into the emptier
@@ -112,7 +112,13 @@ impl Directory {
 
     /// Number of entries; approximate while workers change it.
     pub fn len(&self) -> usize {
-        let sum = self.counters.iter().fold(0_u64, |sum, counter| sum.wrapping_add(counter.0.load(Ordering::Relaxed)));
+        self.len_of(COUNTERS)
+    }
+
+    /// Number of entries, if only the first so many owners have any: reads a line for each.
+    pub fn len_of(&self, owners: usize) -> usize {
+        let counters = self.counters.iter().take(owners);
+        let sum = counters.fold(0_u64, |sum, counter| sum.wrapping_add(counter.0.load(Ordering::Relaxed)));
         // An entry's removal may be counted where its insertion was not yet seen.
         (sum as i64).max(0) as usize
     }

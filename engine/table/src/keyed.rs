@@ -1,4 +1,4 @@
-//! A keyed hash of fixed-size keys: without its secret nobody can aim keys at one bucket.
+//! A keyed hash of fixed-size keys: without its secret an attacker cannot aim keys at one bucket.
 
 /// Hashes keys of `N` words with a secret.
 ///

@@ -10,7 +10,7 @@
 //!   change in place, publish the changes that wait first ([`Domain::flush`](crate::Domain::flush)).
 //! - Memory that is retired meanwhile is kept until the changes are published, since readers may come to it until then.
 //!
-//! All of it is the writers' thread's business.
+//! Only the thread of the writers calls any of this.
 
 use crossbeam_queue::SegQueue;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -68,7 +68,7 @@ impl Turn {
     /// Publishes all changes. The caller retires the garbage then.
     #[cold]
     pub fn publish(&self) {
-        // Those that are published now need not publish others first.
+        // A table that is published now must not flush the others first.
         self.waits.store(false, Ordering::Relaxed);
         for list in [&self.tables, &self.behind] {
             let all = std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner));
@@ -83,7 +83,7 @@ impl Turn {
         self.garbage.push(garbage);
         None
     }
-    /// Number of those that are kept.
+    /// Number of kept objects.
     pub fn kept(&self) -> usize {
         self.garbage.len()
     }

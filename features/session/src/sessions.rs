@@ -74,8 +74,6 @@ pub struct Owned {
     lead: AtomicU64,
     /// Nanoseconds by which the worker's time is ahead of control's clock.
     difference: AtomicU64,
-    /// Number of its sessions.
-    live: AtomicU64,
 }
 
 impl Owned {
@@ -159,7 +157,6 @@ impl Sessions {
             shard: AtomicRefCell::default(),
             lead: AtomicU64::new(0),
             difference: AtomicU64::new(0),
-            live: AtomicU64::new(0),
         };
         Sessions {
             directory: Directory::new(most),
@@ -184,7 +181,7 @@ impl Sessions {
     }
     /// Sessions there are, roughly while workers change them.
     pub fn len(&self) -> usize {
-        self.owned.iter().map(|owned| owned.live.load(Relaxed) as usize).sum()
+        self.directory.len_of(self.owned.len())
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
@@ -264,7 +261,6 @@ impl Sessions {
             Inserted::New => {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
-                owned.live.store(shard.live() as u64, Relaxed);
                 Found::Here(index)
             }
             known => {
@@ -285,7 +281,6 @@ impl Sessions {
         self.directory.remove(self.hash(&key), self.own(worker, index));
         record.end();
         shard.ended(index);
-        owned.live.store(shard.live() as u64, Relaxed);
     }
 }
 

@@ -171,7 +171,7 @@ impl Bucket {
         self.count(spot, |word| (word & PASSES != PASSES).then(|| word + PASS));
     }
 
-    /// A key of this spot has left later buckets. After 7 at once nobody knows how many are there, so that number stays.
+    /// A key of this spot has left later buckets. From 7 on the number of passes is not known, so it stays.
     pub(super) fn unpass(&self, spot: usize) {
         self.count(spot, |word| (word & PASSES != 0 && word & PASSES != PASSES).then(|| word - PASS));
     }

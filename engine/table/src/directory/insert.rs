@@ -1,4 +1,4 @@
-//! Insertion: one entry per key, whoever inserts at the same time.
+//! Insertion: one entry per key, also if several workers insert it at the same time.
 use super::bucket::{Bucket, Entry, Survey};
 use super::{Directory, Home, Inserted, Place, Reference};
 use crate::sync::spin_loop;

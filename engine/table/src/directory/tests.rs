@@ -25,7 +25,7 @@ fn readers_overlook_a_tentative_entry() {
     assert_eq!(directory.buckets[place.bucket].entry(place.slot), entry);
 }
 
-/// It may still lose to a third, so nobody may be told of it; and its worker may not run for long.
+/// A tentative entry may still lose to a third one, so no insertion may return it; and its worker may not run for long.
 #[test]
 fn a_tentative_entry_that_stays_is_undone() {
     let (directory, place, entry) = with_tentative(1);
