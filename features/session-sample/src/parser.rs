@@ -1,7 +1,5 @@
 //! `sample-ip4-parser`: sessions by IPv4 addresses and ports, with keys of a format of its own.
 
-use std::net::Ipv4Addr;
-
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::{Control, Object, ObjectError};
 use quiver_engine::trace::Record;
@@ -11,6 +9,7 @@ use quiver_ip::Family;
 use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
 use quiver_session::key::{Flow, KeyFormat, NoFlow, flow_of};
+use quiver_session::listing::ip4_end;
 use quiver_session::node::input::{Entry, Input};
 use quiver_session::node::lookup::Parser;
 use quiver_session::tenant::TenantId;
@@ -62,13 +61,8 @@ impl InterfaceFeature for SampleInterface {
     }
 }
 
-/// Text of an end.
-fn show(end: quiver_session::key::End) -> String {
-    format!("{}:{}", Ipv4Addr::from(end.address as u32), end.port)
-}
-
 pub(crate) fn register(control: &Control) -> Result<(), SessionError> {
-    register_parser::<Sample>(control, KeyFormat { name: Sample::NODE, show })?;
+    register_parser::<Sample>(control, KeyFormat { name: Sample::NODE, show: ip4_end })?;
     let words = FeatureSettings::new(control);
     let stage = Input::<Sample>::new(words.of(Direction::Rx));
     let spec = NodeSpec::stage(move |_| stage.clone()).describe(describe::<V4>);

@@ -35,20 +35,12 @@ pub(crate) fn register(control: &Control) -> Result<(), SessionError> {
 
 impl Node for Sample {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let work = self.reads.begin(cx, Next::ARCS.len());
-        for i in 0..frame.len() {
-            let packet = work.as_ref().and_then(|work| Some((work, work.packet(cx, frame, i)?)));
-            let Some((work, packet)) = packet else {
-                if !work.as_ref().is_some_and(|work| work.rehearse(cx, frame, i)) {
-                    frame.next[i] = Next::NoSession.into();
-                }
-                continue;
-            };
+        self.reads.each((cx, frame), (Next::ARCS.len(), Next::NoSession), |work, cx, frame, i, packet| {
             let status = packet.record.status();
             if status.state == State::Embryonic && !cx.is_rehearsal() {
                 work.set_status(packet, Status { state: State::Established, timeout: self.timeout, ..status });
             }
             work.pass(cx, frame, i, packet);
-        }
+        });
     }
 }

@@ -1,19 +1,20 @@
-//! VPP's messages about sessions: `sfdp.api`, `interface_input.api`, `tcp_check.api`.
+//! VPP's messages about sessions: `sfdp.api` and `interface_input.api`, with their [`types`]; [`tcp`] has `tcp_check.api`.
 
-use quiver_compat::types::{Address, InterfaceIndex, IpProto, NONE};
-use quiver_compat::{Message, Refusal, Retval, Text, Wire};
+mod tcp;
+mod types;
+
+use quiver_compat::types::{InterfaceIndex, IpProto, NONE};
+use quiver_compat::{Message, Refusal, Retval, Text};
 use quiver_control::{Control, one_by_one};
 use quiver_interface::api::name;
 use quiver_ip::api::by_family;
-use quiver_wire::IpProtocol;
 
+use self::types::{ServiceName, SessionDirection, SessionKey, SessionState, SessionType};
 use crate::expiry::{Which, end_session, end_sessions};
 use crate::interface::{SessionInterface, Tracked};
-use crate::key::Format;
 use crate::listing::{self, Listed};
-use crate::record::{Direction, State};
+use crate::record::Direction;
 use crate::service::{Services, in_order};
-use crate::tcp;
 use crate::tenant::{Tenant, Tenants};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
 
@@ -41,110 +42,7 @@ pub(crate) fn register(control: &Control) {
         });
     });
     quiver_compat::add(control, "interface_input", (0, 0, 1), |file| file.request(input_set));
-    quiver_compat::add(control, "tcp_check", (0, 0, 1), |file| {
-        file.dump(|control, SfdpTcpSessionDump {}| {
-            listing::all(control).map(|listed| listed.as_ref().and_then(tcp_details))
-        });
-    });
-}
-
-/// Direction of packets of a session.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[wire(name = "sfdp_session_direction")]
-#[repr(u8)]
-enum SessionDirection {
-    /// From the initiator to the responder.
-    #[default]
-    #[value("SFDP_API_FORWARD")]
-    Forward = 0,
-    /// From the responder to the initiator.
-    #[value("SFDP_API_REVERSE")]
-    Reverse = 1,
-}
-
-/// State of a session.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[wire(name = "sfdp_session_state")]
-#[repr(u8)]
-enum SessionState {
-    /// No reply has been seen.
-    #[default]
-    #[value("SFDP_API_SESSION_STATE_FSOL")]
-    Embryonic = 0,
-    /// Both ends have sent packets.
-    #[value("SFDP_API_SESSION_STATE_ESTABLISHED")]
-    Established = 1,
-    /// Both ends have closed the connection.
-    #[value("SFDP_API_SESSION_STATE_TIME_WAIT")]
-    TimeWait = 2,
-}
-
-impl From<State> for SessionState {
-    fn from(state: State) -> SessionState {
-        match state {
-            State::Embryonic => SessionState::Embryonic,
-            State::Established => SessionState::Established,
-            State::TimeWait => SessionState::TimeWait,
-        }
-    }
-}
-
-/// Format of a session's key.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[wire(name = "sfdp_session_type")]
-#[repr(u8)]
-enum SessionType {
-    /// IPv4 addresses and ports.
-    #[default]
-    #[value("SFDP_API_SESSION_TYPE_IP4")]
-    Ip4 = 0,
-    /// IPv6 addresses and ports.
-    #[value("SFDP_API_SESSION_TYPE_IP6")]
-    Ip6 = 1,
-    /// A format of a plugin.
-    #[value("SFDP_API_SESSION_TYPE_USER")]
-    User = 2,
-}
-
-impl From<Format> for SessionType {
-    fn from(format: Format) -> SessionType {
-        match format {
-            Format::IP4 => SessionType::Ip4,
-            Format::IP6 => SessionType::Ip6,
-            _ => SessionType::User,
-        }
-    }
-}
-
-/// Name of a service.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-#[wire(name = "sfdp_service_name")]
-struct ServiceName {
-    data: Text<32>,
-}
-
-/// Key of a session: both ends, and the tenant's context.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[wire(name = "sfdp_session_key")]
-struct SessionKey {
-    context_id: u32,
-    init_addr: Address,
-    init_port: u16,
-    resp_addr: Address,
-    resp_port: u16,
-}
-
-impl From<&Listed> for SessionKey {
-    fn from(listed: &Listed) -> SessionKey {
-        let [initiator, responder] = listed.ends();
-        SessionKey {
-            context_id: listed.key.context,
-            init_addr: listed.address(initiator).into(),
-            init_port: initiator.port,
-            resp_addr: listed.address(responder).into(),
-            resp_port: responder.port,
-        }
-    }
+    tcp::register(control);
 }
 
 /// Adds or deletes a tenant. Its context is by default its number.
@@ -195,7 +93,7 @@ impl From<&Listed> for SfdpSessionDetails {
         let [forward, reverse] = listed.tenant.chains;
         SfdpSessionDetails {
             session_id: listed.id(),
-            thread_index: thread(listed),
+            thread_index: listed.thread(),
             tenant_id: listed.tenant.id,
             session_idx: listed.number(),
             session_type: listed.key.format.into(),
@@ -207,11 +105,6 @@ impl From<&Listed> for SfdpSessionDetails {
             keys: vec![SessionKey::from(listed)],
         }
     }
-}
-
-/// The number of the owner's thread, as `show threads` has it: the first one is the main one.
-fn thread(listed: &Listed) -> u32 {
-    listed.worker as u32 + 1
 }
 
 /// Ends the session of an index, or all sessions.
@@ -289,82 +182,6 @@ struct SfdpInterfaceInputSet {
     #[default(0)]
     is_ip6: u8,
     is_disable: u8,
-}
-
-quiver_compat::flags! {
-    /// Events of a TCP connection so far.
-    struct TcpFlags(u32) as "sfdp_tcp_check_session_flags" Flags {
-        /// The responder's SYN is expected.
-        WAIT_FOR_RESP_SYN = 0x1 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_RESP_SYN",
-        /// The initiator's acknowledgment of the responder's SYN is expected.
-        WAIT_FOR_INIT_ACK_TO_SYN = 0x2 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_INIT_ACK_TO_SYN",
-        /// The responder's acknowledgment of the initiator's SYN is expected.
-        WAIT_FOR_RESP_ACK_TO_SYN = 0x4 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_RESP_ACK_TO_SYN",
-        /// The initiator's FIN has come.
-        SEEN_FIN_INIT = 0x8 => "SFDP_API_TCP_CHECK_SESSION_FLAG_SEEN_FIN_INIT",
-        /// The responder's FIN has come.
-        SEEN_FIN_RESP = 0x10 => "SFDP_API_TCP_CHECK_SESSION_FLAG_SEEN_FIN_RESP",
-        /// The initiator's FIN has been acknowledged.
-        SEEN_ACK_TO_FIN_INIT = 0x20 => "SFDP_API_TCP_CHECK_SESSION_FLAG_SEEN_ACK_TO_FIN_INIT",
-        /// The responder's FIN has been acknowledged.
-        SEEN_ACK_TO_FIN_RESP = 0x40 => "SFDP_API_TCP_CHECK_SESSION_FLAG_SEEN_ACK_TO_FIN_RESP",
-        /// The handshake is complete.
-        ESTABLISHED = 0x80 => "SFDP_API_TCP_CHECK_SESSION_FLAG_ESTABLISHED",
-        /// The session ends.
-        REMOVING = 0x100 => "SFDP_API_TCP_CHECK_SESSION_FLAG_REMOVING",
-        /// Its packets are dropped.
-        BLOCKED = 0x200 => "SFDP_API_TCP_CHECK_SESSION_FLAG_BLOCKED",
-    }
-}
-
-/// Dumps the TCP sessions.
-#[derive(Message, Clone, Debug)]
-#[message(dump, details = SfdpTcpSessionDetails)]
-struct SfdpTcpSessionDump {}
-
-/// Describes a TCP session: its owner, flags and key.
-#[derive(Message, Clone, Debug, PartialEq)]
-#[message(details)]
-struct SfdpTcpSessionDetails {
-    session_id: u64,
-    thread_index: u32,
-    tenant_id: u32,
-    session_idx: u32,
-    session_type: SessionType,
-    flags: TcpFlags,
-    #[count(u8, "n_keys")]
-    keys: Vec<SessionKey>,
-}
-
-/// Flags of a session, as VPP's clients know them.
-fn tcp_flags(listed: &Listed) -> TcpFlags {
-    let own = listed.status.flags;
-    let is_new = listed.status.state == State::Embryonic && own & tcp::CLOSING == 0;
-    let of = |condition: bool, flag: TcpFlags| if condition { flag.0 } else { 0 };
-    TcpFlags(
-        of(is_new && own & tcp::SYN_REVERSE == 0, TcpFlags::WAIT_FOR_RESP_SYN)
-            | of(is_new, TcpFlags::WAIT_FOR_INIT_ACK_TO_SYN)
-            | of(is_new && own & tcp::SYN_ACKED == 0, TcpFlags::WAIT_FOR_RESP_ACK_TO_SYN)
-            | of(own & tcp::FIN_FORWARD != 0, TcpFlags::SEEN_FIN_INIT)
-            | of(own & tcp::FIN_REVERSE != 0, TcpFlags::SEEN_FIN_RESP)
-            | of(own & tcp::FIN_FORWARD_ACKED != 0, TcpFlags::SEEN_ACK_TO_FIN_INIT)
-            | of(own & tcp::FIN_REVERSE_ACKED != 0, TcpFlags::SEEN_ACK_TO_FIN_RESP)
-            | of(listed.status.state == State::Established, TcpFlags::ESTABLISHED)
-            | of(own & (tcp::CLOSING | tcp::NO_SYN) != 0, TcpFlags::REMOVING)
-            | of(own & crate::record::BLOCKED != 0, TcpFlags::BLOCKED),
-    )
-}
-
-fn tcp_details(listed: &Listed) -> Option<SfdpTcpSessionDetails> {
-    (listed.key.protocol == IpProtocol::TCP.0).then(|| SfdpTcpSessionDetails {
-        session_id: listed.id(),
-        thread_index: thread(listed),
-        tenant_id: listed.tenant.id,
-        session_idx: listed.number(),
-        session_type: listed.key.format.into(),
-        flags: tcp_flags(listed),
-        keys: vec![SessionKey::from(listed)],
-    })
 }
 
 fn tenant(control: &Control, id: u32) -> Result<Tenant, Refusal> {

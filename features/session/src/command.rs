@@ -221,7 +221,7 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
             Cell::from(id(&listed)),
             Cell::from(listed.number()),
             Cell::from(listed.tenant.id),
-            Cell::from(listed.worker + 1),
+            Cell::from(listed.thread()),
             Cell::from(format(&control, &listed)),
             Cell::from(protocol(&listed)),
             Cell::from(listed.key.context),
@@ -249,7 +249,7 @@ async fn show_tcp(control: Control, given: Matches, output: Output) -> Result<Re
         Some([
             Cell::from(id(&listed)),
             Cell::from(listed.tenant.id),
-            Cell::from(listed.worker + 1),
+            Cell::from(listed.thread()),
             Cell::from(initiator),
             Cell::from(responder),
             Cell::from(state(&listed)),
@@ -280,7 +280,7 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
     let [(forward_packets, forward_bytes), (reverse_packets, reverse_bytes)] = listed.traffic;
     let lines = [
         format!("  session id: {}", id(&listed)),
-        format!("  thread index: {}", listed.worker + 1),
+        format!("  thread index: {}", listed.thread()),
         format!("  session index: {}", listed.number()),
         format!("  tenant: {} (context {})", listed.tenant.id, listed.key.context),
         format!("  specification: {}\t{initiator}\t-> {responder}", protocol(&listed)),

@@ -137,74 +137,54 @@ pub enum Which {
     OfTenant(u16),
 }
 
-/// Work of a worker on each of some sessions.
-trait Visit: Copy + Send + 'static {
-    /// The sessions of these.
-    fn which(&self) -> Which;
-    /// Whether a session ends; if not, when it is looked at next.
-    fn outcome(&self, record: &Record, time: Time, interval: u32) -> Outcome;
-}
-
-/// Outcome for a visited session.
-enum Outcome {
-    /// It ends.
-    Ends,
-    /// It is looked at in an interval.
-    LookAt(u32),
-}
-
-impl Visit for Which {
-    fn which(&self) -> Which {
-        *self
-    }
-    fn outcome(&self, _: &Record, _: Time, _: u32) -> Outcome {
-        Outcome::Ends
-    }
-}
-
-/// The sessions of a slot, whose tenant has this row.
+/// A visit to sessions: ends them; or, if their tenant has changed to a row, those that are not the tenant's any more or whose time has
+/// passed by its timeouts.
 #[derive(Clone, Copy)]
-struct Review(u16, TenantRow);
+struct Visit {
+    which: Which,
+    changed: Option<TenantRow>,
+}
 
-impl Visit for Review {
-    fn which(&self) -> Which {
-        Which::OfTenant(self.0)
-    }
-    /// Sessions of another context are not the tenant's any more; of the others the time may have passed sooner.
-    fn outcome(&self, record: &Record, time: Time, interval: u32) -> Outcome {
-        let is_of_tenant = record.key().is_some_and(|key| key.context == self.1.context);
-        match remaining(record, &self.1, time.ticks()).filter(|_| is_of_tenant) {
-            Some(left) => Outcome::LookAt(time.interval_after(left, interval)),
-            None => Outcome::Ends,
+impl Visit {
+    fn concerns(&self, record: &Record) -> bool {
+        match self.which {
+            Which::All => true,
+            Which::OfTenant(slot) => slot == record.identity().tenant(),
         }
+    }
+    /// Ticks that are left to a session; None if it ends.
+    fn remaining(&self, record: &Record, time: Time) -> Option<u32> {
+        let row = self.changed?;
+        record.key().filter(|key| key.context == row.context)?;
+        remaining(record, &row, time.ticks())
     }
 }
 
 /// Visits the sessions of a worker whose records are from `first` on; returns the record to go on with.
-fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32), visit: &impl Visit) -> Option<u32> {
+fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32), visit: Visit) -> Option<u32> {
     let owned = sessions.of(number)?;
     let (mut shard, time) = (owned.shard(), owned.time(worker.now()));
     let end = first.saturating_add(LOOKS).min(shard.used());
     for index in first..end {
         let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
-        if ![Which::All, Which::OfTenant(record.identity().tenant())].contains(&visit.which()) {
+        if !visit.concerns(record) {
             continue;
         }
-        match visit.outcome(record, time, sessions.interval()) {
-            Outcome::Ends => sessions.end(owned, &mut shard, (number, index)),
-            Outcome::LookAt(due) => shard.look_at(index, due),
+        match visit.remaining(record, time) {
+            Some(left) => shard.look_at(index, time.interval_after(left, sessions.interval())),
+            None => sessions.end(owned, &mut shard, (number, index)),
         }
     }
     (end < shard.used()).then_some(end)
 }
 
 /// Visits sessions, some of each worker's in a turn.
-async fn visit(control: &Control, visit: impl Visit) {
+async fn visit(control: &Control, visit: Visit) {
     let Some(sessions) = control.room::<Room>().sessions() else { return };
     for number in 0..sessions.workers() {
         let mut next = Some(0);
         while let Some(first) = next {
-            let some = move |worker: &mut Worker, all: &Sessions| visit_some(worker, all, (number, first), &visit);
+            let some = move |worker: &mut Worker, all: &Sessions| visit_some(worker, all, (number, first), visit);
             next = ask(control, &sessions, number, some).await.flatten();
         }
     }
@@ -213,7 +193,7 @@ async fn visit(control: &Control, visit: impl Visit) {
 
 /// Ends sessions, some of each worker's in a turn; done when they have ended.
 pub async fn end_sessions(control: Control, which: Which) {
-    visit(&control, which).await;
+    visit(&control, Visit { which, changed: None }).await;
 }
 
 /// Ends one session, by the worker that owns it and the index of its record; false if there is none.
@@ -234,34 +214,30 @@ pub async fn end_session(control: Control, number: usize, index: u32) -> bool {
 
 /// Ends the sessions of a slot, whose tenant is gone; then another tenant may have it.
 pub(crate) fn end_sessions_of(control: &Control, slot: u16) {
-    let task = {
-        let control = control.clone();
-        async move {
-            // Packets that workers had already looked up may begin sessions until the new tenants are everywhere.
-            let settled = control.room::<Dataplane>().settled();
-            settled.await;
-            end_sessions(control.clone(), Which::OfTenant(slot)).await;
-            control.room_mut::<Tenants>().ended(slot);
-        }
-    };
-    control.spawn("sessions of a deleted tenant", task);
+    when_settled(control, "sessions of a deleted tenant", async move |control| {
+        end_sessions(control.clone(), Which::OfTenant(slot)).await;
+        control.room_mut::<Tenants>().ended(slot);
+    });
 }
 
 /// Ends the sessions of a slot whose tenant has changed, if they are not the tenant's any more, or if their time has passed by its
 /// timeouts.
 pub(crate) fn review_sessions_of(control: &Control, slot: u16) {
-    let task = {
-        let control = control.clone();
-        async move {
-            // As with a deleted tenant.
-            let settled = control.room::<Dataplane>().settled();
-            settled.await;
-            // It may have changed again.
-            let row = control.room::<Tenants>().row(slot);
-            if row.is_there {
-                visit(&control, Review(slot, row)).await;
-            }
+    when_settled(control, "sessions of a changed tenant", async move |control| {
+        // It may have changed again.
+        let row = control.room::<Tenants>().row(slot);
+        if row.is_there {
+            visit(&control, Visit { which: Which::OfTenant(slot), changed: Some(row) }).await;
         }
-    };
-    control.spawn("sessions of a changed tenant", task);
+    });
+}
+
+/// Starts a task when all workers have the tenants as they are now: until then packets that they had looked up may begin sessions.
+fn when_settled(control: &Control, name: &'static str, task: impl AsyncFnOnce(Control) + 'static) {
+    let later = control.clone();
+    control.spawn(name, async move {
+        let settled = later.room::<Dataplane>().settled();
+        settled.await;
+        task(later).await;
+    });
 }

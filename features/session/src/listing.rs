@@ -68,6 +68,10 @@ impl Listed {
     pub fn number(&self) -> u32 {
         (self.worker * OWNED_MAX) as u32 | self.index
     }
+    /// The number of the owner's thread, as `show threads` has it: the first one is the main one.
+    pub fn thread(&self) -> u32 {
+        self.worker as u32 + 1
+    }
     /// Initiator and responder.
     pub fn ends(&self) -> [End; 2] {
         let Key { low, high, .. } = self.key;
@@ -83,7 +87,7 @@ impl Listed {
 }
 
 /// Text of an end of IPv4.
-pub(crate) fn ip4_end(end: End) -> String {
+pub fn ip4_end(end: End) -> String {
     format!("{}:{}", Ipv4Addr::from(end.address as u32), end.port)
 }
 

@@ -7,6 +7,7 @@ use quiver_scenarios::daemon;
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
+use super::tcp::{SfdpTcpSessionDump, TcpFlags};
 use super::*;
 
 /// A router whose interface has number 1.

@@ -87,18 +87,7 @@ impl Lifecycle {
 
 impl Node for Lifecycle {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let work = self.reads.begin(cx, Next::ARCS.len());
-        for i in 0..frame.len() {
-            let Some(work) = &work else {
-                frame.next[i] = Next::NoSession.into();
-                continue;
-            };
-            let Some(packet) = work.packet(cx, frame, i) else {
-                if !work.rehearse(cx, frame, i) {
-                    frame.next[i] = Next::NoSession.into();
-                }
-                continue;
-            };
+        self.reads.each((cx, frame), (Next::ARCS.len(), Next::NoSession), |work, cx, frame, i, packet| {
             let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
             let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
             if !is_tcp && !cx.is_rehearsal() {
@@ -109,6 +98,6 @@ impl Node for Lifecycle {
             } else {
                 frame.next[i] = Next::NoSyn.into();
             }
-        }
+        });
     }
 }

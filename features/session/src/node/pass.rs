@@ -74,6 +74,25 @@ pub struct Work<'a> {
 }
 
 impl Reads {
+    /// Does a service's work on each packet of a frame whose session exists. In a rehearsal, packets whose session would begin now pass on;
+    /// others leave by the arc `no_session`. The node has so many arcs of its own.
+    #[inline(always)]
+    pub fn each(
+        &self,
+        (cx, frame): (&mut Context<'_>, &mut Frame),
+        (arcs, no_session): (usize, impl Into<u16>),
+        mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
+    ) {
+        let (work, no_session) = (self.begin(cx, arcs), no_session.into());
+        for i in 0..frame.len() {
+            let packet = work.as_ref().and_then(|work| Some((work, work.packet(cx, frame, i)?)));
+            match packet {
+                Some((work, packet)) => serve(work, cx, frame, i, packet),
+                None if work.as_ref().is_some_and(|work| work.rehearse(cx, frame, i)) => {}
+                None => frame.next[i] = no_session,
+            }
+        }
+    }
     /// Begins the work of a node with so many arcs of its own on a frame. None if there are no sessions.
     pub fn begin<'a>(&'a self, cx: &Context<'a>, arcs: usize) -> Option<Work<'a>> {
         let sessions = self.shared.read(cx.guard).as_deref()?;
@@ -92,18 +111,21 @@ impl<'a> Work<'a> {
     /// Passes a row on to the next service of its chain.
     #[inline(always)]
     pub fn pass(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
-        frame.next[i] = self.arcs + u16::from(packet.service());
-        let position = (packet.mark.position + 1).min(POSITION_MAX);
-        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..packet.mark });
+        self.send(cx, frame, i, (packet.mark, packet.service()));
+    }
+    /// Sends a row to a service, and notes that the next one has its turn then.
+    #[inline(always)]
+    fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
+        frame.next[i] = self.arcs + u16::from(service);
+        let position = (mark.position + 1).min(POSITION_MAX);
+        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
     }
     /// In a rehearsal, passes on a row whose session would begin now; false if it is none.
     pub fn rehearse(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize) -> bool {
         let mark = frame.metadata(cx.pool, i, self.mark).filter(|_| cx.is_rehearsal());
         let (Some(mark), Some(tenant)) = (mark, self.rows.get(frame.hop[i] as usize)) else { return false };
         let service = tenant.chains[mark.direction as usize].service(mark.position);
-        frame.next[i] = self.arcs + u16::from(service);
-        let position = (mark.position + 1).min(POSITION_MAX);
-        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
+        self.send(cx, frame, i, (mark, service));
         true
     }
     /// Changes state, timeout and flags of a packet's session. If its time is shorter now, the session is looked at in the next round.
