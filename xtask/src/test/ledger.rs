@@ -1,7 +1,8 @@
 //! Cost of a run in CPU seconds by step, crate and test, beside the committed figures.
 //!
-//! Machines differ, and so does one machine from hour to hour. Kept figures are therefore scaled by what compiling one crate,
-//! [`REFERENCE`], took in both runs. Only a run that compiled everything is compared.
+//! Machines differ, and so does one machine from hour to hour. Kept figures are therefore scaled by what compiling the
+//! dependencies took in both runs: crates that change only with Cargo.lock, and so many that the noise of one does not count.
+//! Only a run that compiled everything is compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,10 +13,11 @@ use quiver_kept::{cells, quoted};
 
 use crate::times;
 
-/// A crate that every clean run compiles in each of its builds, and that changes only with Cargo.lock.
-const REFERENCE: &str = "syn";
+/// The row of all crates that are not of this workspace, together.
+const REFERENCE: (&str, &str) = ("dependencies", "all");
 /// Rows with less than so many CPU seconds are shown and kept, but not judged: clocks are too coarse for them.
 const JUDGED: f64 = 10.0;
+const JUDGED_KINDS: [&str; 3] = ["step", "crate", "test"];
 /// A larger share of the kept figure is a warning. A still larger one fails if it is as many seconds more as are judged at all, but of
 /// single tests: workers that poll take what the machine gives them.
 const WARNING: f64 = 1.10;
@@ -81,6 +83,7 @@ impl Ledger {
         let compiled = text.lines().filter(|line| line.starts_with("crate\t")).count() as f64;
         rows.extend(self.steps.iter().map(|step| (name("step", step.name), step.cpu_s)));
         rows.insert(name("compilations", "all"), compiled);
+        rows.insert(name(REFERENCE.0, REFERENCE.1), of_dependencies(&rows));
         let scale = if is_whole { self.scale(&rows) } else { Err("this is no whole run".into()) };
         println!("\n{}", self.table(&rows, scale.as_ref().ok().copied()));
         if is_whole && std::env::var_os(KEEP).is_some_and(|value| value == "1") {
@@ -113,16 +116,16 @@ impl Ledger {
         if compiled < 0.95 * before {
             return Err(format!("this run compiled {compiled:.0} crates of {before:.0}; a clean clone compiles all"));
         }
-        match both("crate", REFERENCE) {
+        match both(REFERENCE.0, REFERENCE.1) {
             Some((now, before)) if before > 0.0 && now > 0.0 => Ok(now / before),
-            _ => Err(format!("the reference crate {REFERENCE} has no figure")),
+            _ => Err(format!("{} does not say what the dependencies took", self.kept_file.display())),
         }
     }
 
     /// Sentences for what is slower than the kept figure by more than a tenth, and by more than a quarter.
     fn judge(&self, rows: &BTreeMap<Name, f64>, scale: f64) -> (Vec<String>, Vec<String>) {
         let (mut warnings, mut failures) = (vec![], vec![]);
-        for ((kind, name), now) in rows.iter().filter(|((kind, _), _)| kind != "compilations") {
+        for ((kind, name), now) in rows.iter().filter(|((kind, _), _)| JUDGED_KINDS.contains(&&**kind)) {
             let Some(before) = self.kept.get(&(kind.clone(), name.clone())) else { continue };
             let expected = before * scale;
             if now.max(expected) < JUDGED || *now <= WARNING * expected {
@@ -188,15 +191,16 @@ fn slowest<'r>(rows: &'r BTreeMap<Name, f64>, kind: &str, most: usize) -> Vec<(&
     found
 }
 
+/// CPU seconds of all crates that are not of this workspace.
+fn of_dependencies(rows: &BTreeMap<Name, f64>) -> f64 {
+    rows.iter().filter(|((kind, name), _)| kind == "crate" && !is_ours(name)).map(|(_, cpu)| cpu).sum()
+}
+
 /// The file of a run: all steps, the slowest crates and tests, and the reference.
 fn written(rows: &BTreeMap<Name, f64>) -> String {
     let mut text = format!("{HEAD}\n");
-    for kind in ["compilations", "step", "crate", "test"] {
-        let mut of_kind = slowest(rows, kind, if kind == "step" { usize::MAX } else { 2 * SHOWN });
-        if kind == "crate" && !of_kind.iter().any(|(name, _)| *name == REFERENCE) {
-            of_kind.extend(rows.get(&name(kind, REFERENCE)).map(|cpu| (REFERENCE, *cpu)));
-        }
-        for (name, cpu) in of_kind {
+    for kind in ["compilations", REFERENCE.0].into_iter().chain(JUDGED_KINDS) {
+        for (name, cpu) in slowest(rows, kind, if kind == "step" { usize::MAX } else { 2 * SHOWN }) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{kind},{},{cpu:.1}", quoted(name));
         }
@@ -237,7 +241,7 @@ mod tests {
 
     const KEPT: [(&str, &str, f64); 6] = [
         ("compilations", "all", 100.0),
-        ("crate", REFERENCE, 10.0),
+        (REFERENCE.0, REFERENCE.1, 10.0),
         ("crate", "slow", 40.0),
         ("step", "tests, all", 100.0),
         ("test", "polls", 15.0),
@@ -245,10 +249,10 @@ mod tests {
     ];
 
     #[test]
-    fn figures_are_scaled_by_the_reference_crate() {
+    fn figures_are_scaled_by_the_dependencies() {
         let twice = rows(&[
             ("compilations", "all", 99.0),
-            ("crate", REFERENCE, 20.0),
+            (REFERENCE.0, REFERENCE.1, 20.0),
             ("crate", "slow", 87.0),
             ("step", "tests, all", 221.0),
             ("test", "polls", 39.0),
@@ -267,7 +271,7 @@ mod tests {
     #[test]
     fn a_run_that_compiled_less_is_not_compared() {
         let ledger = ledger(&KEPT);
-        let warm = rows(&[("compilations", "all", 94.0), ("crate", REFERENCE, 10.0)]);
+        let warm = rows(&[("compilations", "all", 94.0), (REFERENCE.0, REFERENCE.1, 10.0)]);
         assert!(ledger.scale(&warm).is_err_and(|reason| reason.starts_with("this run compiled 94 crates of 100")));
         assert!(ledger.scale(&rows(&[])).is_err());
     }
@@ -299,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_is_kept_however_quick_it_is() {
-        let mut many = rows(&[("crate", REFERENCE, 0.1)]);
-        many.extend((0..50).map(|i| (name("crate", &format!("c{i}")), 1.0 + f64::from(i))));
-        assert!(written(&many).contains("\ncrate,syn,0.1\n"));
+    fn the_reference_is_what_all_dependencies_took() {
+        let rows =
+            rows(&[("crate", "syn", 0.5), ("crate", "quiver-a", 9.0), ("crate", "tokio", 2.0), ("test", "t", 7.0)]);
+        assert_eq!(of_dependencies(&rows), 2.5);
     }
 }
