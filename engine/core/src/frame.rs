@@ -180,6 +180,7 @@ impl Frame {
         self.flags[i] &= !flag.without(Flags::CHAINED).0;
     }
     /// Sets a flag; `CHAINED` is the engine's own and ignored.
+    #[inline(always)]
     pub fn set_flag(&mut self, i: usize, flag: Flags) {
         let flag = flag.without(Flags::CHAINED);
         self.flags[i] |= flag.0;
@@ -472,6 +473,7 @@ impl Frame {
         pool.header_mut(self.buffer[i]).offload = offload;
     }
     /// Metadata of row `i` by its key.
+    #[inline(always)]
     pub fn metadata<T: Metadata>(&self, pool: &Pool, i: usize, key: MetadataKey<T>) -> Option<T> {
         pool.metadata_of(self.raw(i))?.get(key)
     }
@@ -480,6 +482,7 @@ impl Frame {
         pool.hand_on_metadata(self.raw(i), packet);
     }
     /// Keeps a value with row `i`.
+    #[inline(always)]
     pub fn set_metadata<T: Metadata>(&mut self, pool: &mut Pool, i: usize, key: MetadataKey<T>, value: T) {
         pool.set_metadata_of(self.raw(i), key, value);
         self.set_flag(i, Flags::METADATA);

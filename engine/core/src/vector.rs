@@ -12,7 +12,7 @@ pub const INTERFACES_MAX: u32 = 1 << 18;
 /// The arc of a row whose packet was taken out of the frame.
 pub(crate) const TAKEN: u16 = u16::MAX;
 /// Rows of a frame, a bit for each, the lowest first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Rows(pub(crate) u64);
 
 impl Rows {
@@ -20,6 +20,11 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn first(n: usize) -> Rows {
         Rows(if n < BLOCK { (1 << n) - 1 } else { !0 })
+    }
+    /// Adds a row of a frame.
+    #[inline(always)]
+    pub fn insert(&mut self, row: usize) {
+        self.0 |= 1 << (row % BLOCK);
     }
     /// Whether there are none.
     #[inline(always)]

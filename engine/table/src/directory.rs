@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 mod bucket;
 mod insert;
+mod tags;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -60,20 +61,21 @@ pub struct Directory {
 }
 
 /// The places of a key, and the tag of its entry.
-struct Home {
+#[derive(Clone, Copy, Default)]
+pub struct Home {
     /// The two buckets of the key, and the first of its row in the overflow area.
-    first: usize,
-    second: usize,
-    row: usize,
+    first: u32,
+    second: u32,
+    row: u32,
     /// Which of a bucket's passes count for the key.
-    spot: usize,
+    spot: u16,
     tag: u16,
 }
 
 /// Where a slot is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    bucket: usize,
+    bucket: u32,
     slot: usize,
 }
 
@@ -128,21 +130,21 @@ impl Directory {
         self.len() == 0
     }
 
-    /// Fetches the two lines where a key's entry nearly always is.
+    /// The places of a key with this hash, of which the two lines are fetched where its entry nearly always is.
     #[inline(always)]
-    pub fn prefetch(&self, hash: u64) {
+    pub fn prefetch(&self, hash: u64) -> Home {
         let home = self.home(hash);
         self.fetch(home.first);
         self.fetch(home.second);
+        home
     }
 
-    /// The first entry with this hash's tag in its two buckets, unverified: so that its record can be fetched. Where that record has another
-    /// key, or where there is none, [`Directory::find`] has the answer; its line in the overflow area is fetched if the key may be there.
+    /// The first entry with a key's tag in its two buckets, unverified: so that its record can be fetched. It is the key's if the record
+    /// has the key. Where that has another one, or where there is none, [`Directory::find`] has the answer; its line in the overflow area is fetched if the key may be there.
     #[inline(always)]
-    pub fn candidate(&self, hash: u64) -> Option<Reference> {
-        let home = self.home(hash);
-        let (first, second) = (self.buckets.get(home.first)?, self.buckets.get(home.second)?);
-        let slots = first.with_tag(home.tag) | second.with_tag(home.tag) << SLOTS;
+    pub fn candidate(&self, home: &Home) -> Option<Reference> {
+        let (first, second) = (self.bucket(home.first)?, self.bucket(home.second)?);
+        let slots = Bucket::with_tag_of_both(first, second, home.tag);
         if slots == 0 {
             if second.is_passed(home.spot) {
                 self.fetch(home.row);
@@ -183,7 +185,7 @@ impl Directory {
     fn change(&self, home: &Home, old: Reference, to: Entry) -> Option<Place> {
         let from = Entry::live(home.tag, old);
         self.search(home, |place, entry| {
-            let bucket = self.buckets.get(place.bucket)?;
+            let bucket = self.bucket(place.bucket)?;
             (entry == from && bucket.change(place.slot, from, to)).then_some(place)
         })
     }
@@ -194,7 +196,7 @@ impl Directory {
     fn search<R>(&self, home: &Home, mut visit: impl FnMut(Place, Entry) -> Option<R>) -> Option<R> {
         for step in 0..self.steps() {
             let number = self.bucket_of(home, step);
-            let bucket = self.buckets.get(number)?;
+            let bucket = self.bucket(number)?;
             let mut slots = bucket.with_tag(home.tag);
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
@@ -222,12 +224,12 @@ impl Directory {
     fn home(&self, hash: u64) -> Home {
         // Halves select the buckets; tag, row and spot are of a product, whose upper bits depend on all of the hash.
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let part = |bits: u64, of: usize| (((bits & 0xffff_ffff) * of as u64) >> 32) as usize;
+        let part = |bits: u64, of: usize| (((bits & 0xffff_ffff) * of as u64) >> 32) as u32;
         Home {
             first: part(hash >> 32, self.overflow),
             second: part(hash, self.overflow),
-            row: self.overflow + part(mixed >> 16, self.buckets.len() - self.overflow),
-            spot: (mixed >> 13) as usize % SLOTS,
+            row: self.overflow as u32 + part(mixed >> 16, self.buckets.len() - self.overflow),
+            spot: (mixed >> 13) as u16 % SLOTS as u16,
             tag: ((mixed >> 48) as u16).max(1),
         }
     }
@@ -240,14 +242,15 @@ impl Directory {
 
     /// The bucket of a step of the search for a key.
     #[inline(always)]
-    fn bucket_of(&self, home: &Home, step: usize) -> usize {
+    fn bucket_of(&self, home: &Home, step: usize) -> u32 {
         match step {
             0 => home.first,
             1 => home.second,
             _ => {
-                let number = home.row + step - 2;
+                let number = home.row as usize + step - 2;
                 // The area is a circle, and longer than a row or as long.
-                if number < self.buckets.len() { number } else { number - self.buckets.len() + self.overflow }
+                let past = number.checked_sub(self.buckets.len());
+                past.map_or(number, |past| self.overflow + past) as u32
             }
         }
     }
@@ -260,15 +263,20 @@ impl Directory {
     /// Counts a key out of the buckets that it passed on its way to a step.
     fn unpass(&self, home: &Home, step: usize) {
         for number in (1..step).map(|step| self.bucket_of(home, step)) {
-            if let Some(bucket) = self.buckets.get(number) {
+            if let Some(bucket) = self.bucket(number) {
                 bucket.unpass(home.spot);
             }
         }
     }
 
     #[inline(always)]
-    fn fetch(&self, bucket: usize) {
-        prefetch(self.buckets.as_ptr().wrapping_add(bucket));
+    fn bucket(&self, number: u32) -> Option<&Bucket> {
+        self.buckets.get(number as usize)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, bucket: u32) {
+        prefetch(self.buckets.as_ptr().wrapping_add(bucket as usize));
     }
 
     /// Counts entries of an owner.

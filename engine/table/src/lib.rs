@@ -41,7 +41,7 @@ pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, Keys64, Ke
 pub use keyed::KeyedHash;
 pub use lpm::{Lpm, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6View, Lpm6Writer};
-pub use memory::{in_huge_pages, room_in_huge_pages};
+pub use memory::{Cells, in_huge_pages, room_in_huge_pages};
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;

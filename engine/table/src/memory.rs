@@ -6,23 +6,18 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const HUGE_PAGE: usize = 2 << 20;
 /// Where the system's pages are larger, what is given back in smaller ones stays.
 const SMALL_PAGE: usize = 4 << 10;
 
-/// A type that is valid as zero bytes and is shared between threads: atomics, and structures of atomics.
-///
-/// # Safety
-/// All-zero bytes are a valid value, and the type needs no drop. Its alignment is at most a page's.
-pub unsafe trait Cell: Send + Sync + 'static {}
-// SAFETY: an atomic has the layout of its integer.
-unsafe impl Cell for AtomicU32 {}
-// SAFETY: the same.
-unsafe impl Cell for AtomicU64 {}
+/// A type that is valid as zero bytes and is shared between threads: atomics, and structures of atomics. Cells are not dropped.
+pub trait Cell: zerocopy::FromZeros + Send + Sync + 'static {}
+impl<T: zerocopy::FromZeros + Send + Sync + 'static> Cell for T {}
 
-/// An array of cells that begin as zero.
+/// An array of cells that begin as zero, in reserved address space: it grows without moving, and takes no memory where nobody has
+/// written.
 pub struct Cells<T: Cell> {
     region: Region,
     /// Bytes that the system gives and takes at once.
@@ -39,7 +34,10 @@ impl<T: Cell> Cells<T> {
     /// Address space for `reserved` cells, of which none can be used yet. With `huge_pages`, the system is
     /// asked for transparent ones: fewer TLB misses for a large table, but two megabytes at the first touch. Without,
     /// it is asked for none, whatever it does by itself: a thousand small tables must stay small.
-    pub(crate) fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Cells<T>> {
+    ///
+    /// # Errors
+    /// If the system refuses the address space.
+    pub fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Cells<T>> {
         let bytes = (reserved * size_of::<T>()).next_multiple_of(HUGE_PAGE);
         let region = Region::reserve(bytes, huge_pages)?;
         Ok(Cells {
@@ -53,8 +51,11 @@ impl<T: Cell> Cells<T> {
         })
     }
 
-    /// Makes at least the first `count` usable. For the writer.
-    pub(crate) fn commit(&self, count: usize) -> io::Result<()> {
+    /// Makes at least the first `count` usable, more for whole huge pages. For the writer.
+    ///
+    /// # Errors
+    /// If the system has no memory for them.
+    pub fn commit(&self, count: usize) -> io::Result<()> {
         assert!(count <= self.reserved, "a table stays inside its reservation");
         let committed = self.committed.load(Ordering::Relaxed);
         if count * size_of::<T>() > committed {
@@ -64,9 +65,28 @@ impl<T: Cell> Cells<T> {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
             self.region.commit(committed, end)?;
-            self.committed.store(end, Ordering::Relaxed);
+            self.committed.store(end, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// A cell, if it is usable.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        // SAFETY: the cell lies in the region's committed part, as in `slice`.
+        (index < self.usable()).then(|| unsafe { &*self.start().add(index).as_ptr() })
+    }
+
+    /// Cells that are usable.
+    #[inline(always)]
+    pub fn usable(&self) -> usize {
+        // Acquire: what is read as usable has been made so.
+        self.committed.load(Ordering::Acquire) / size_of::<T>()
+    }
+
+    /// Bytes of the usable cells, of which untouched pages take no memory.
+    pub fn bytes(&self) -> usize {
+        self.committed.load(Ordering::Relaxed)
     }
 
     /// Cells per page. Memory is allocated on first touch in this unit, and [`Cells::discard`] frees this unit.
@@ -90,8 +110,7 @@ impl<T: Cell> Cells<T> {
     /// The cells `start..start + len`, which must be committed.
     #[inline]
     pub(crate) fn slice(&self, start: usize, len: usize) -> &[T] {
-        let committed = self.committed.load(Ordering::Relaxed) / size_of::<T>();
-        assert!(start.checked_add(len).is_some_and(|end| end <= committed), "only committed memory is used");
+        assert!(start.checked_add(len).is_some_and(|end| end <= self.usable()), "only committed memory is used");
         // SAFETY: the range lies in the region's committed part, which is readable, writable and zeroed, and
         // lives as long as `self`. Zero is a valid cell, and shared cells are changed by atomic access only.
         unsafe { std::slice::from_raw_parts(self.start().add(start).as_ptr(), len) }
@@ -259,6 +278,7 @@ impl<T: Cell> Cells<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
 
     #[test]
     fn values_in_huge_pages_are_those_that_were_made() {

@@ -35,6 +35,9 @@ pub(crate) fn register(control: &Control) {
     let set = "set sfdp timeout tenant <session-tenants> <name:text> <seconds:u32>";
     let set = Command::new(set, "Set a timeout of a tenant.", set_timeout);
     commands.add(set.argument("name", "such as tcp-established").argument("seconds", "0: when it is looked at next"));
+    let set = "set sfdp sessions-max tenant <session-tenants> (<max:u32> | none)";
+    let help = "Set how many sessions a tenant may have at a time; or have the table alone limit them.";
+    commands.add(Command::new(set, help, set_sessions_max));
     let set = "set sfdp interface-input <interface> tenant <session-tenants> {ip6 | disable}";
     let help = "Have packets of a family that an interface receives belong to sessions of a tenant; or no longer.";
     let set = Command::new(set, help, set_input).argument("ip6", "IPv6 packets instead of IPv4 packets");
@@ -58,7 +61,7 @@ pub(crate) fn register(control: &Control) {
     commands.add(show.argument("id", "id of the session, such as 0x100000000"));
     let show = Command::waiting(
         "show sfdp tenant [<session-tenants> [detail]]",
-        "Show tenants with their services and timeouts.",
+        "Show tenants with their services and timeouts; of one also its counters.",
         show_tenants,
     );
     commands.add(show.argument("detail", "timeouts, too"));
@@ -95,6 +98,13 @@ fn set_services(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     let mut tenant = tenant(control, given)?;
     let direction = Direction::reverse(given.has("reverse"));
     *tenant.services_mut(direction) = in_order(control, given.all("service")?);
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
+fn set_sessions_max(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    tenant.sessions_max = given.find("max")?;
     control.put(tenant)?;
     Ok(Reply::done())
 }
@@ -159,15 +169,15 @@ impl Filter {
 /// Both ends: initiator and responder.
 fn ends(control: &Control, listed: &Listed) -> [String; 2] {
     let formats = control.room::<Formats>();
-    let show = formats.get(listed.key.format).map_or(listing::ip6_end as fn(_) -> _, |format| format.show);
+    let show = formats.get(listed.key.format()).map_or(listing::ip6_end as fn(_) -> _, |format| format.show);
     listed.ends().map(show)
 }
 
 /// Name of the key's format; of a registered one as VPP has it.
 fn format(control: &Control, listed: &Listed) -> String {
     let formats = control.room::<Formats>();
-    let name = formats.get(listed.key.format).map_or("unknown", |format| format.name);
-    match listed.key.format {
+    let name = formats.get(listed.key.format()).map_or("unknown", |format| format.name);
+    match listed.key.format() {
         Format::IP4 | Format::IP6 => name.to_owned(),
         _ => format!("custom-parser: {name}"),
     }
@@ -175,7 +185,7 @@ fn format(control: &Control, listed: &Listed) -> String {
 
 /// The name of a protocol, or its number.
 fn protocol(listed: &Listed) -> String {
-    match IpProtocol(listed.key.protocol) {
+    match IpProtocol(listed.key.protocol()) {
         IpProtocol::TCP => "TCP".to_owned(),
         IpProtocol::UDP => "UDP".to_owned(),
         IpProtocol::ICMP4 => "ICMP".to_owned(),
@@ -224,7 +234,7 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
             Cell::from(listed.thread()),
             Cell::from(format(&control, &listed)),
             Cell::from(protocol(&listed)),
-            Cell::from(listed.key.context),
+            Cell::from(listed.key.context()),
             Cell::from(initiator),
             Cell::from(responder),
             Cell::from(state(&listed)),
@@ -242,7 +252,7 @@ async fn show_tcp(control: Control, given: Matches, output: Output) -> Result<Re
     let titles = ["Id", "Tenant", "Thread", "Initiator", "Responder", "State", "Seen"];
     let mut rows = Rows::new(&control, &output, titles);
     let row = |listed: Option<Listed>| {
-        let listed = listed.filter(|listed| listed.key.protocol == IpProtocol::TCP.0 && filter.has(listed))?;
+        let listed = listed.filter(|listed| listed.key.protocol() == IpProtocol::TCP.0 && filter.has(listed))?;
         let [initiator, responder] = ends(&control, &listed);
         let seen = crate::tcp::FLAGS.iter().filter(|(flag, _)| listed.status.flags & flag != 0);
         let seen: Vec<_> = seen.map(|(_, name)| *name).collect();
@@ -282,7 +292,7 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
         format!("  session id: {}", id(&listed)),
         format!("  thread index: {}", listed.thread()),
         format!("  session index: {}", listed.number()),
-        format!("  tenant: {} (context {})", listed.tenant.id, listed.key.context),
+        format!("  tenant: {} (context {})", listed.tenant.id, listed.key.context()),
         format!("  specification: {}\t{initiator}\t-> {responder}", protocol(&listed)),
         format!("  state: {}", state(&listed)),
         format!("  expires after: {:.6}s", listed.remaining),
@@ -299,8 +309,44 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
     Ok(Reply::text(lines.join("\n")))
 }
 
+/// Shows a tenant with its counters. The words of the counters are those that CSIT looks for.
+fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
+    let tenants = control.room::<Tenants>();
+    let slot = tenants.slot(id).ok_or_else(|| CommandError::new(format!("there is no tenant {id}")))?;
+    let (row, counts) = (tenants.row(slot), tenants.counts(slot));
+    let [forward, reverse] = row.chains.map(|chain| services(control, &chain));
+    let known = control.room::<Timeouts>();
+    let timeouts: Vec<_> = known.all().iter().zip(row.timeouts).collect();
+    let mut lines = vec![
+        format!("tenant: {id}"),
+        format!("  context: {}", row.context),
+        format!("  forward services: {forward}"),
+        format!("  reverse services: {reverse}"),
+        "counters:".to_owned(),
+        format!("  created sessions: {}", counts.created),
+        format!("  removed sessions: {}", counts.removed),
+        format!("  evicted sessions: {}", counts.evicted),
+        format!("  incoming packets: {}", counts.incoming.packets),
+        format!("  incoming bytes: {}", counts.incoming.bytes),
+        "timeouts:".to_owned(),
+    ];
+    lines.extend(timeouts.iter().map(|(timeout, seconds)| format!("  {}: {seconds} s", timeout.name)));
+    let timeouts: serde_json::Map<_, _> =
+        timeouts.into_iter().map(|(timeout, seconds)| (timeout.name.to_owned(), seconds.into())).collect();
+    let json = json!({
+        "tenant": id, "context": row.context, "forward": forward, "reverse": reverse,
+        "created-sessions": counts.created, "removed-sessions": counts.removed,
+        "evicted-sessions": counts.evicted,
+        "incoming-packets": counts.incoming.packets, "incoming-bytes": counts.incoming.bytes, "timeouts": timeouts,
+    });
+    Ok(Reply::new(lines.join("\n"), json))
+}
+
 async fn show_tenants(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let only = given.find("session-tenants")?.map(|TenantId(id)| id);
+    if let Some(id) = only.filter(|_| given.has("detail")) {
+        return show_tenant(&control, id);
+    }
     let mut rows = Rows::new(&control, &output, ["Tenant", "Index", "Context", "Forward", "Reverse", "Timeouts"]);
     let walk = {
         let control = control.clone();

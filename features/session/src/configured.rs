@@ -15,6 +15,10 @@ pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
             return Err(ObjectError::field(field, what).remedy(format!("name at most {CHAIN_MAX}")));
         }
     }
+    if tenant.sessions_max == Some(0) {
+        let error = ObjectError::field("sessions-max", "a tenant without sessions forwards nothing");
+        return Err(error.remedy("say 1 or more, or leave it out"));
+    }
     let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -74,7 +78,9 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         })?,
     };
     let old = tenants.row(slot);
-    let new = TenantRow { is_there: true, id: tenant.id, context: tenant.context(), chains, timeouts };
+    let (id, context) = (tenant.id, tenant.context());
+    let sessions_max = tenant.sessions_max.unwrap_or_default();
+    let new = TenantRow { is_there: true, id, context, sessions_max, chains, timeouts };
     tenants.set(slot, new);
     drop(tenants);
     if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {

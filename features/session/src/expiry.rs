@@ -4,6 +4,7 @@
 //! A round is a letter to each worker, with a limit on the work. While sessions are left that are due, or records rest, the next round
 //! follows soon. Without sessions there are no rounds, and workers sleep.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,17 +84,22 @@ async fn ask<T: Send + 'static>(
 }
 
 /// Makes the table of sessions and starts the rounds, unless that has been done.
-pub(crate) fn begin(control: &Control) {
+///
+/// # Errors
+/// If the system refuses the address space of the records.
+pub(crate) fn begin(control: &Control) -> io::Result<()> {
     let workers = {
         let mut dataplane = control.room_mut::<Dataplane>();
         // A session belongs to the worker of its first packet, and other workers hand its packets over.
         dataplane.connect_workers();
         dataplane.workers()
     };
-    let begun = control.room_mut::<Room>().make(workers);
+    let counters = control.room::<Tenants>().counters().clone();
+    let begun = control.room_mut::<Room>().make(workers, &counters)?;
     if let Some(begun) = begun {
         control.spawn("sessions", rounds(control.clone(), begun));
     }
+    Ok(())
 }
 
 /// Ends sessions in rounds, as long as there are any. `begun` hears of the first session of a worker.
@@ -155,7 +161,7 @@ impl Visit {
     /// Ticks that are left to a session; None if it ends.
     fn remaining(&self, record: &Record, time: Time) -> Option<u32> {
         let row = self.changed?;
-        record.key().filter(|key| key.context == row.context)?;
+        record.key().filter(|key| key.context() == row.context)?;
         remaining(record, &row, time.ticks())
     }
 }

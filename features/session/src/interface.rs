@@ -59,9 +59,13 @@ impl<F: Tracked> InterfaceFeature for SessionInterface<F> {
 /// `hop`. Makes the table of sessions.
 ///
 /// # Errors
-/// If there is no such tenant.
+/// If there is no such tenant, or no address space for the table.
 pub fn enter(control: &Control, tenant: &TenantId) -> Result<u32, ObjectError> {
-    begin(control);
+    let no_space = |error| {
+        let remedy = "say a smaller number of sessions in startup.conf: `sfdp { sessions ... }`";
+        ObjectError::field("tenant", format!("the table of sessions cannot be made ({error}); {remedy}"))
+    };
+    begin(control).map_err(no_space)?;
     let slot = control.room::<Tenants>().slot(tenant.0);
     let unknown = || ObjectError::field("tenant", format!("there is no tenant {}", tenant.0));
     Ok(slot.ok_or_else(unknown)?.into())

@@ -87,18 +87,16 @@ pub struct End {
 }
 
 /// The key of a session: two ends in ascending order, protocol and context.
+///
+/// PERF: it is kept as the words that are hashed and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The lower end.
-    pub low: End,
-    /// The higher end.
-    pub high: End,
-    /// Context of the tenant.
-    pub context: u32,
-    /// IP protocol number.
-    pub protocol: u8,
-    /// Format.
-    pub format: Format,
+    /// Of IPv4 the first word has both addresses, the lower end's first; of other formats two words have one each.
+    addresses: [u64; 4],
+    /// The ports, 16 bits each, the lower end's first, and the context.
+    ports: u64,
+    protocol: u8,
+    format: Format,
 }
 
 impl Key {
@@ -110,44 +108,98 @@ impl Key {
     ) -> (Key, bool) {
         let is_from_high = source > destination;
         let (low, high) = if is_from_high { (destination, source) } else { (source, destination) };
-        (Key { low, high, context, protocol: protocol.0, format }, is_from_high)
-    }
-    /// The ports and the context, as one word.
-    pub(crate) fn ports_word(&self) -> u64 {
-        u64::from(self.low.port) << 48 | u64::from(self.high.port) << 32 | u64::from(self.context)
-    }
-    /// The addresses as four words; of IPv4 the first one has both.
-    pub(crate) fn address_words(&self) -> [u64; 4] {
-        match self.format {
-            Format::IP4 => [(self.low.address as u64) << 32 | self.high.address as u32 as u64, 0, 0, 0],
+        let addresses = match format {
+            Format::IP4 => [(low.address as u64) << 32 | high.address as u32 as u64, 0, 0, 0],
             _ => {
-                let (low, high) = (self.low.address, self.high.address);
+                let (low, high) = (low.address, high.address);
                 [(low >> 64) as u64, low as u64, (high >> 64) as u64, high as u64]
             }
-        }
+        };
+        let ports = ports_word(u32::from(low.port) << 16 | u32::from(high.port), context);
+        (Key { addresses, ports, protocol: protocol.0, format }, is_from_high)
+    }
+    /// The same, of `Format::IP4`: source and destination address, and source and destination port, are one number each.
+    #[inline(always)]
+    pub(crate) fn ip4((addresses, ports): Plain4, context: u32, protocol: IpProtocol) -> (Key, bool) {
+        let source = addresses >> 32 << 16 | u64::from(ports >> 16);
+        let destination = u64::from(addresses as u32) << 16 | u64::from(ports as u16);
+        let is_from_high = source > destination;
+        let by = u32::from(is_from_high);
+        let (addresses, ports) = (addresses.rotate_left(32 * by), ports.rotate_left(16 * by));
+        let addresses = [addresses, 0, 0, 0];
+        (Key { addresses, ports: ports_word(ports, context), protocol: protocol.0, format: Format::IP4 }, is_from_high)
+    }
+    /// The same, of `Format::IP6`.
+    #[inline(always)]
+    pub(crate) fn ip6(((source, destination), ports): Plain6, context: u32, protocol: IpProtocol) -> (Key, bool) {
+        let is_from_high = (source, ports >> 16) > (destination, ports & 0xffff);
+        let (low, high) = if is_from_high { (destination, source) } else { (source, destination) };
+        let ports = ports.rotate_left(16 * u32::from(is_from_high));
+        let addresses = [(low >> 64) as u64, low as u64, (high >> 64) as u64, high as u64];
+        (Key { addresses, ports: ports_word(ports, context), protocol: protocol.0, format: Format::IP6 }, is_from_high)
+    }
+    /// The lower end.
+    pub fn low(&self) -> End {
+        let address = match self.format {
+            Format::IP4 => u128::from(self.addresses[0] >> 32),
+            _ => u128::from(self.addresses[0]) << 64 | u128::from(self.addresses[1]),
+        };
+        End { address, port: (self.ports >> 48) as u16 }
+    }
+    /// The higher end.
+    pub fn high(&self) -> End {
+        let address = match self.format {
+            Format::IP4 => u128::from(self.addresses[0] as u32),
+            _ => u128::from(self.addresses[2]) << 64 | u128::from(self.addresses[3]),
+        };
+        End { address, port: (self.ports >> 32) as u16 }
+    }
+    /// Context of the tenant.
+    pub fn context(&self) -> u32 {
+        self.ports as u32
+    }
+    /// IP protocol number.
+    pub fn protocol(&self) -> u8 {
+        self.protocol
+    }
+    /// Format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+    /// The ports and the context, as one word.
+    #[inline(always)]
+    pub(crate) fn ports_word(&self) -> u64 {
+        self.ports
+    }
+    /// The addresses as four words; of IPv4 the first one has both.
+    #[inline(always)]
+    pub(crate) fn address_words(&self) -> &[u64; 4] {
+        &self.addresses
     }
     /// The key of such words.
     pub(crate) fn of_words(addresses: [u64; 4], ports: u64, (protocol, format): (u8, Format)) -> Key {
-        let (low, high) = match format {
-            Format::IP4 => (u128::from(addresses[0] >> 32), u128::from(addresses[0] as u32)),
-            _ => {
-                let of = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-                (of(addresses[0], addresses[1]), of(addresses[2], addresses[3]))
-            }
-        };
-        let low = End { address: low, port: (ports >> 48) as u16 };
-        let high = End { address: high, port: (ports >> 32) as u16 };
-        Key { low, high, context: ports as u32, protocol, format }
+        Key { addresses, ports, protocol, format }
+    }
+    /// Protocol and format, as a record has them.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> u64 {
+        u64::from(self.protocol) | u64::from(self.format.number()) << 8
     }
     /// The hash by which the directory finds the key.
+    #[inline(always)]
     pub fn hash(&self, hash: &KeyedHash) -> u64 {
-        let (addresses, ports) = (self.address_words(), self.ports_word());
-        let kind = u64::from(self.protocol) << 8 | u64::from(self.format.number());
+        let [first, second, third, fourth] = self.addresses;
         match self.format {
-            Format::IP4 => hash.hash(&[addresses[0], ports, kind]),
-            _ => hash.hash(&[addresses[0], addresses[1], addresses[2], addresses[3], ports, kind]),
+            Format::IP4 => hash.hash(&[first, self.ports, self.kind()]),
+            _ => hash.hash(&[first, second, third, fourth, self.ports, self.kind()]),
         }
     }
+}
+
+/// Ports of the lower and the higher end, and the context, as one word.
+#[inline(always)]
+fn ports_word(ports: u32, context: u32) -> u64 {
+    u64::from(ports) << 32 | u64::from(context)
 }
 
 /// Content of a packet as far as its session depends on it.
@@ -212,7 +264,7 @@ fn own_flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFl
     let (header, _) = F::Header::parse(packet).ok_or(NoFlow::Malformed)?;
     let payload = F::payload(packet).ok_or(NoFlow::Malformed)?;
     let protocol = payload.protocol;
-    let has_ports = matches!(protocol, IpProtocol::TCP | IpProtocol::UDP);
+    let has_ports = has_ports(protocol);
     let is_icmp = protocol == F::ICMP;
     if !has_ports && !is_icmp {
         return Err(NoFlow::Protocol);
@@ -236,6 +288,41 @@ fn own_flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFl
     Ok(Flow { ends, protocol, is_error: false })
 }
 
+/// Source and destination address of IPv4 as one number, and source and destination port.
+type Plain4 = (u64, u32);
+/// Source and destination address of IPv6, and source and destination port as one number.
+type Plain6 = ((u128, u128), u32);
+
+/// Addresses, ports and protocol of an IPv4 packet without options that is no fragment, as most are: for [`Key::ip4`]. None of
+/// others, which [`flow`] looks at.
+#[inline(always)]
+pub(crate) fn plain_ip4(packet: &[u8]) -> Option<(Plain4, IpProtocol)> {
+    /// Bytes of a header without options, and of what must be there of TCP's or UDP's header.
+    const LENGTH: usize = 28;
+    let header: &[u8; LENGTH] = packet.first_chunk()?;
+    let long = |at: usize| header[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let (start, protocol) = (long(0), IpProtocol(header[9]));
+    // RFC 791, 3.1: version 4, five words; more fragments, and the offset.
+    let is_plain = start & 0xff00_0000_0000_3fff == 0x4500_0000_0000_0000;
+    (is_plain && has_ports(protocol)).then(|| ((long(12), long(16) as u32), protocol))
+}
+
+/// The same of an IPv6 packet without extension headers: for [`Key::ip6`].
+#[inline(always)]
+pub(crate) fn plain_ip6(packet: &[u8]) -> Option<(Plain6, IpProtocol)> {
+    /// Bytes of a header, and of what must be there of TCP's or UDP's header.
+    const LENGTH: usize = 48;
+    let header: &[u8; LENGTH] = packet.first_chunk()?;
+    let address = |at: usize| header[at..].first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
+    let protocol = IpProtocol(header[6]);
+    let ports = u32::from_be_bytes([header[40], header[41], header[42], header[43]]);
+    (header[0] >> 4 == 6 && has_ports(protocol)).then(|| (((address(8), address(24)), ports), protocol))
+}
+
+fn has_ports(protocol: IpProtocol) -> bool {
+    matches!(protocol, IpProtocol::TCP | IpProtocol::UDP)
+}
+
 /// The flow of a packet of a frame.
 ///
 /// # Errors
@@ -247,6 +334,45 @@ pub fn flow_of<F: Family>(frame: &Frame, pool: &Pool, i: usize, upper: MetadataK
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiver_wire::{V4, V6};
+
+    /// The key of a plain packet, and the one by the way of all packets.
+    fn keys(packet: &[u8], format: Format) -> (Option<(Key, bool)>, Result<(Key, bool), NoFlow>) {
+        let (plain, flow) = match format {
+            Format::IP4 => (plain_ip4(packet).map(|(ends, of)| Key::ip4(ends, 7, of)), flow::<V4>(packet, None)),
+            _ => (plain_ip6(packet).map(|(ends, of)| Key::ip6(ends, 7, of)), flow::<V6>(packet, None)),
+        };
+        (plain, flow.map(|flow| Key::new(flow.ends, 7, (flow.protocol, format))))
+    }
+
+    #[test]
+    fn plain_packets_have_the_keys_that_all_packets_have() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for (format, start, length) in [(Format::IP4, 0x45, 28), (Format::IP6, 0x60, 48)] {
+            let (mut plain_ones, mut others) = (0, 0);
+            for _ in 0..20_000 {
+                let mut packet: Vec<u8> = (0..length + random.usize(..8)).map(|_| random.u8(..)).collect();
+                packet[0] = if random.u8(..8) == 0 { random.u8(..) } else { start };
+                let (at, total) = if format == Format::IP4 { (2, packet.len()) } else { (4, packet.len() - 40) };
+                packet[at..at + 2].copy_from_slice(&(total as u16).to_be_bytes());
+                let protocol = [6, 17, 1, 58, 44][random.usize(..5)];
+                if format == Format::IP4 {
+                    packet[9] = protocol;
+                    packet[6..8].copy_from_slice(&[[0, 0], [0x40, 0], [0x20, 0], [0, 9]][random.usize(..4)]);
+                } else {
+                    packet[6] = protocol;
+                }
+                match keys(&packet, format) {
+                    (Some(plain), all) => {
+                        assert_eq!(Ok(plain), all, "{packet:x?}");
+                        plain_ones += 1;
+                    }
+                    (None, _) => others += 1,
+                }
+            }
+            assert!(plain_ones > 3000 && others > 3000, "{plain_ones} and {others}");
+        }
+    }
 
     #[test]
     fn both_directions_have_one_key_and_words_keep_it() {
@@ -264,8 +390,16 @@ mod tests {
                 let (back, back_from_high) = Key::new((b, a), 7, (IpProtocol::TCP, format));
                 assert_eq!(there, back);
                 assert_eq!(from_high != back_from_high, a != b);
-                let again = Key::of_words(there.address_words(), there.ports_word(), (there.protocol, there.format));
+                let again =
+                    Key::of_words(*there.address_words(), there.ports_word(), (there.protocol(), there.format()));
                 assert_eq!(again, there);
+                let (low, high) = if from_high { (b, a) } else { (a, b) };
+                assert_eq!((there.low(), there.high(), there.context()), (low, high, 7));
+                if format == Format::IP4 {
+                    let addresses = (a.address as u64) << 32 | b.address as u64;
+                    let ports = u32::from(a.port) << 16 | u32::from(b.port);
+                    assert_eq!(Key::ip4((addresses, ports), 7, IpProtocol::TCP), (there, from_high));
+                }
                 let (other, _) = Key::new((a, b), 8, (IpProtocol::TCP, format));
                 let hash = KeyedHash::new([1, 2, 3, 4]);
                 assert_ne!(other.hash(&hash), there.hash(&hash));

@@ -32,7 +32,7 @@ pub use timeouts::register_timeout;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::{Outbox, channel};
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_engine::{Counters, Dataplane, DataplaneError, NodeSpec, Seed};
 use quiver_interface::{Direction, FeatureSettings, Undecided, decides, feature, undecided};
 use quiver_ip::node::describe;
 use quiver_ip::upper;
@@ -42,7 +42,7 @@ use interface::Tracked;
 use key::{Formats, KeyFormat};
 use node::input::Input;
 use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
-use node::lookup::{IpParser, Lookup, Parser};
+use node::lookup::{Finder, IpParser, Lookup, Parser};
 use node::owner::Owner;
 use node::pass::Reads;
 use room::Room;
@@ -76,10 +76,10 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
         let mut dataplane = control.room_mut::<Dataplane>();
         let mark = dataplane.metadata("session")?;
         let (begun, heard) = channel(dataplane.settings().workers, dataplane.bell());
-        let domain = dataplane.domain();
-        (begun, Room::new(domain, heard, mark), Tenants::new(domain))
+        (begun, Room::new(dataplane.domain(), heard, mark), Tenants::new(&dataplane))
     };
     let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark };
+    let incoming = tenants.counters().incoming.clone();
     control.insert_room(room);
     control.insert_room(tenants);
     control.insert_room(Timeouts::default());
@@ -89,7 +89,7 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     control.objects().add(Kind::new(configured::apply).check(configured::check));
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
-    control.insert_room(Parts { reads: reads.clone(), begun });
+    control.insert_room(Parts { reads: reads.clone(), begun, incoming });
     register_family::<V4>(control, KeyFormat { name: "ipv4", show: listing::ip4_end })?;
     register_family::<V6>(control, KeyFormat { name: "ipv6", show: listing::ip6_end })?;
     register_lifecycle(control, &reads)?;
@@ -115,6 +115,7 @@ fn register_owner(control: &Control, reads: &Reads) -> Result<(), SessionError> 
 struct Parts {
     reads: Reads,
     begun: Outbox<()>,
+    incoming: Counters,
 }
 
 /// Tables for the node of a service: with them it finds packets' sessions and passes packets on.
@@ -132,11 +133,15 @@ pub fn reads(control: &Control) -> Reads {
 /// If the format is there, or the graph refuses the node.
 pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Result<(), SessionError> {
     let format = control.room_mut::<Formats>().add(format)?;
-    let (upper, (reads, begun)) = (upper::key(control), {
+    let upper = upper::key(control);
+    let (reads, begun, incoming) = {
         let parts = control.room::<Parts>();
-        (parts.reads.clone(), parts.begun.clone())
-    });
-    let make = move |seed| Lookup::<P>::new(reads.clone(), format, upper, begun.of(seed));
+        (parts.reads.clone(), parts.begun.clone(), parts.incoming.clone())
+    };
+    let make = move |seed: Seed| {
+        let finder = Finder::<P>::new(format, upper, begun.of(seed));
+        Lookup::new(reads.clone(), incoming.row(seed.worker), finder)
+    };
     let spec = NodeSpec::new(P::NODE, node::lookup::Next::ARCS, make).describe(P::describe);
     {
         let mut dataplane = control.room_mut::<Dataplane>();
@@ -148,7 +153,7 @@ pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Resul
     by_tenant(control, P::NODE);
     let of_packet = ["fragment", "unknown-protocol", "icmp-error", "malformed"];
     undecided(control, P::NODE, Undecided::Packet, &of_packet);
-    undecided(control, P::NODE, Undecided::Load, &["session-table-full", "handoff-full"]);
+    undecided(control, P::NODE, Undecided::Load, &["session-table-full", "session-quota", "handoff-full"]);
     undecided(control, P::NODE, Undecided::NodeBefore, &["no-tenant"]);
     Ok(())
 }

@@ -74,12 +74,12 @@ impl Listed {
     }
     /// Initiator and responder.
     pub fn ends(&self) -> [End; 2] {
-        let Key { low, high, .. } = self.key;
+        let (low, high) = (self.key.low(), self.key.high());
         if self.identity.is_from_high() { [high, low] } else { [low, high] }
     }
     /// The address of an end. An end of another format than IPv6 has the lower 32 bits.
     pub fn address(&self, end: End) -> IpAddr {
-        match self.key.format {
+        match self.key.format() {
             Format::IP6 => Ipv6Addr::from(end.address).into(),
             _ => Ipv4Addr::from(end.address as u32).into(),
         }

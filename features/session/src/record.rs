@@ -4,16 +4,17 @@
 //! The first line has what most packets need: key, state, time and counters. The second one has longer addresses and what few
 //! packets need. All fields are atomic words, so that readers need no lock; on their owner they cost what plain words cost.
 
-use std::sync::OnceLock;
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use quiver_table::Cells;
+use zerocopy::FromZeros;
 
 use crate::key::{Format, Key};
 
 /// Sessions that a worker can own: a mark on a packet has 24 bits for their index.
 pub const OWNED_MAX: usize = 1 << 24;
-/// Records that are allocated at once.
-const CHUNK: usize = 1024;
 
 /// State of a session. The numbers are those of VPP's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +117,8 @@ pub struct Status {
 pub const BLOCKED: u16 = 1 << 15;
 
 /// A record.
-#[derive(Default)]
-#[repr(align(128))]
+#[derive(Default, FromZeros)]
+#[repr(C, align(128))]
 pub struct Record {
     /// IPv4: addresses; other formats: hash of the key.
     first: AtomicU64,
@@ -150,16 +151,16 @@ impl Record {
     /// Whether the session has a key.
     #[inline(always)]
     pub fn is(&self, key: &Key, hash: u64) -> bool {
-        let kind = u64::from(key.protocol) | u64::from(key.format.number()) << 8 | LIVE;
         let identity = self.identity.load(Relaxed) & (0xfff | LIVE);
-        let first = if key.format == Format::IP4 { key.address_words()[0] } else { hash };
-        identity == kind
-            && self.first.load(Relaxed) == first
-            && self.ports.load(Relaxed) == key.ports_word()
-            && (key.format == Format::IP4 || self.has_addresses(key))
+        let is_ip4 = key.format() == Format::IP4;
+        let first = if is_ip4 { key.address_words()[0] } else { hash };
+        let differs = (identity ^ (key.kind() | LIVE))
+            | (self.first.load(Relaxed) ^ first)
+            | (self.ports.load(Relaxed) ^ key.ports_word());
+        differs == 0 && (is_ip4 || self.has_addresses(key))
     }
     fn has_addresses(&self, key: &Key) -> bool {
-        self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == other)
+        self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == *other)
     }
     /// The key; None of a free record.
     pub fn key(&self) -> Option<Key> {
@@ -175,9 +176,9 @@ impl Record {
     pub(crate) fn begin(&self, key: &Key, hash: u64, (tenant, is_from_high): (u16, bool), now: u32) {
         let generation = u64::from(self.identity().generation().wrapping_add(1) & GENERATION);
         let addresses = key.address_words();
-        self.first.store(if key.format == Format::IP4 { addresses[0] } else { hash }, Relaxed);
-        if key.format != Format::IP4 {
-            self.addresses.iter().zip(addresses).for_each(|(own, word)| own.store(word, Relaxed));
+        self.first.store(if key.format() == Format::IP4 { addresses[0] } else { hash }, Relaxed);
+        if key.format() != Format::IP4 {
+            self.addresses.iter().zip(addresses).for_each(|(own, word)| own.store(*word, Relaxed));
         }
         self.ports.store(key.ports_word(), Relaxed);
         self.times.store(u64::from(now) << 32 | u64::from(now), Relaxed);
@@ -186,7 +187,7 @@ impl Record {
             word.store(0, Relaxed);
         }
         let from_high = if is_from_high { FROM_HIGH } else { 0 };
-        let kind = u64::from(key.protocol) | u64::from(key.format.number()) << 8;
+        let kind = key.kind();
         // Control, which does not come by the directory, finds the other fields once it sees this one.
         self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Release);
     }
@@ -199,7 +200,7 @@ impl Record {
     #[inline(always)]
     pub(crate) fn touch(&self, direction: Direction, bytes: u32, now: u32) {
         let at = direction as usize;
-        if self.status().flags & BLOCKED == 0 {
+        if !self.is_blocked() {
             let times = self.times.load(Relaxed);
             self.times.store(times & !0xffff_ffff | u64::from(now), Relaxed);
         }
@@ -223,6 +224,11 @@ impl Record {
     pub fn status(&self) -> Status {
         let word = self.status.load(Relaxed);
         Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
+    }
+    /// Whether packets of the session are dropped.
+    #[inline(always)]
+    pub fn is_blocked(&self) -> bool {
+        self.status.load(Relaxed) & u64::from(BLOCKED) << 16 != 0
     }
     /// Sets the part that changes with packets; for the owner.
     #[inline(always)]
@@ -250,34 +256,41 @@ impl Record {
     }
 }
 
-/// The records of a worker, by index. They are allocated in chunks as sessions come, and stay.
-pub struct Records(Box<[OnceLock<Box<[Record]>>]>);
+/// The records of a worker, by index: in address space of their own, whose huge pages get memory as sessions come, and keep it.
+pub struct Records {
+    cells: Cells<Record>,
+    most: usize,
+}
 
 impl Records {
     /// No record yet; at most [`OWNED_MAX`].
-    pub(crate) fn new(most: usize) -> Records {
-        let chunks = most.min(OWNED_MAX).div_ceil(CHUNK);
-        Records((0..chunks).map(|_| OnceLock::new()).collect())
+    ///
+    /// # Errors
+    /// If the system refuses the address space.
+    pub(crate) fn new(most: usize) -> io::Result<Records> {
+        let most = most.min(OWNED_MAX);
+        Ok(Records { cells: Cells::reserve(most, true)?, most })
     }
     /// A record that has been allocated.
     #[inline(always)]
     pub fn get(&self, index: u32) -> Option<&Record> {
-        let index = index as usize;
-        self.0.get(index / CHUNK)?.get()?.get(index % CHUNK)
+        self.cells.get(index as usize)
     }
-    /// The same; allocates it. None beyond the last one.
+    /// The same; allocates it. None beyond the last one, or if the system has no memory; for the owner.
     pub(crate) fn allocate(&self, index: u32) -> Option<&Record> {
-        let index = index as usize;
-        let chunk = self.0.get(index / CHUNK)?;
-        chunk.get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect()).get(index % CHUNK)
+        let count = index as usize + 1;
+        if count > self.cells.usable() && (count > self.most || self.cells.commit(count).is_err()) {
+            return None;
+        }
+        self.get(index)
     }
     /// Records that are allocated: they have the lowest indexes.
     pub fn allocated(&self) -> u32 {
-        (self.0.partition_point(|chunk| chunk.get().is_some()) * CHUNK) as u32
+        self.cells.usable() as u32
     }
     /// Bytes of the allocated records.
     pub fn bytes(&self) -> usize {
-        self.allocated() as usize * size_of::<Record>()
+        self.cells.bytes()
     }
 }
 
@@ -285,10 +298,13 @@ impl Records {
 mod tests {
     use super::*;
     use crate::key::End;
+    use quiver_wire::IpProtocol;
+
+    const LOW: End = End { address: 1, port: 2 };
+    const HIGH: End = End { address: 1 << 30 | 3, port: 4 };
 
     fn key(format: Format) -> Key {
-        let (low, high) = (End { address: 1, port: 2 }, End { address: 1 << 30 | 3, port: 4 });
-        Key { low, high, context: 5, protocol: 6, format }
+        Key::new((LOW, HIGH), 5, (IpProtocol(6), format)).0
     }
 
     #[test]
@@ -300,12 +316,13 @@ mod tests {
             assert_eq!((record.key(), record.is(&key, 9)), (Some(key), true));
             let identity = record.identity();
             assert_eq!((identity.tenant(), identity.is_from_high(), identity.generation()), (7, true, 1));
-            for other in [
-                Key { low: End { address: 2, ..key.low }, ..key },
-                Key { high: End { port: 5, ..key.high }, ..key },
-                Key { context: 6, ..key },
-                Key { protocol: 17, ..key },
+            for (ends, context, protocol) in [
+                ((End { address: 2, ..LOW }, HIGH), 5, 6),
+                ((LOW, End { port: 5, ..HIGH }), 5, 6),
+                ((LOW, HIGH), 6, 6),
+                ((LOW, HIGH), 5, 17),
             ] {
+                let (other, _) = Key::new(ends, context, (IpProtocol(protocol), format));
                 assert!(!record.is(&other, 9), "{other:?}");
             }
             record.end();

@@ -1,6 +1,7 @@
 //! The room on the control side: the sessions, once an interface has any, and their settings.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use quiver_engine::channel::Inbox;
 use quiver_engine::{Domain, MetadataKey, Publisher, Snapshot};
 
 use crate::sessions::{Mark, Sessions, Shared, TICKS};
+use crate::tenant::TenantCounters;
 
 /// Settings of all sessions, which are fixed when the first interface has sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,15 +50,20 @@ impl Room {
         Room { shared: Publisher::new(domain, None), defaults, begun, mark, changed: Signal::new() }
     }
     /// Makes the table of sessions, unless it is there; then `begun` hears of the first session of a worker.
-    pub(crate) fn make(&mut self, workers: usize) -> Option<Inbox<()>> {
-        let begun = self.begun.take()?;
+    ///
+    /// # Errors
+    /// If the system refuses the address space of the records.
+    pub(crate) fn make(&mut self, workers: usize, counters: &TenantCounters) -> io::Result<Option<Inbox<()>>> {
+        if self.begun.is_none() {
+            return Ok(None);
+        }
         let SessionDefaults { sessions, interval } = self.defaults;
         let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
         // Each of these has a secret of its own.
         let secret = [(); 4].map(|()| RandomState::new().build_hasher().finish());
-        let sessions = Sessions::new(workers, sessions.clamp(1, SESSIONS_MAX), interval, secret);
+        let sessions = Sessions::new(workers, (sessions.clamp(1, SESSIONS_MAX), interval), secret, counters)?;
         self.shared.publish(Some(Arc::new(sessions)));
-        Some(begun)
+        Ok(self.begun.take())
     }
     /// The sessions for workers.
     pub(crate) fn snapshot(&self) -> Snapshot<Shared> {

@@ -129,7 +129,10 @@ impl Chain {
     /// The number of the service at a position; behind the last one, packets are dropped.
     #[inline(always)]
     pub fn service(&self, position: u8) -> u8 {
-        if position < self.length { self.services[usize::from(position) % CHAIN_MAX] } else { DROP }
+        match self.services.get(usize::from(position)) {
+            Some(service) if position < self.length => *service,
+            _ => DROP,
+        }
     }
     /// The number of the last service.
     pub fn last(&self) -> u8 {

@@ -1,17 +1,19 @@
 //! All sessions: the directory, in which every worker finds them, and the records of each worker.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
-use quiver_engine::{Context, Metadata};
+use quiver_engine::{Context, Counter, Metadata, Row};
+use quiver_table::directory::Home;
 use quiver_table::{Directory, Inserted, KeyedHash, Reference};
 
 use crate::key::Key;
-use crate::record::{Direction, OWNED_MAX, Record, Records, State, Status};
+use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
 use crate::shard::Shard;
-use crate::tenant::TenantRow;
+use crate::tenant::{TenantCounters, TenantRow};
 use crate::timeouts::{EMBRYONIC, seconds};
 
 /// Ticks of a second.
@@ -38,18 +40,30 @@ pub struct Mark {
     pub is_first: bool,
 }
 
+impl Mark {
+    /// The mark of a packet of a session with this record, by whether the packet's source is the higher end.
+    #[inline(always)]
+    pub(crate) fn of(index: u32, identity: Identity, is_from_high: bool) -> Mark {
+        let direction = Direction::reverse(is_from_high != identity.is_from_high());
+        let generation = identity.generation();
+        Mark { index, generation, direction, position: 0, is_first: false, is_error: false }
+    }
+}
+
 /// The bit of [`Mark::is_first`].
 const FIRST: u64 = 1 << 29;
 /// The bit of [`Mark::is_error`].
 const ERROR: u64 = 1 << 30;
 
 impl Metadata for Mark {
+    #[inline(always)]
     fn to_word(self) -> u64 {
         let Mark { index, generation, direction, position, is_first, is_error } = self;
         let lower = u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25;
         let flags = if is_first { FIRST } else { 0 } | if is_error { ERROR } else { 0 };
         lower | flags | u64::from(generation) << 32
     }
+    #[inline(always)]
     fn of_word(word: u64) -> Mark {
         let direction = Direction::reverse(word & 1 << 24 != 0);
         Mark {
@@ -70,6 +84,10 @@ pub struct Owned {
     pub records: Records,
     /// For this worker alone.
     shard: AtomicRefCell<Shard>,
+    /// Sessions that have begun, that have ended, and that of these gave way to others, by the slot of their tenant.
+    created: Arc<Row<Counter>>,
+    removed: Arc<Row<Counter>>,
+    evicted: Arc<Row<Counter>>,
     /// Nanoseconds by which control's clock is ahead of the worker's: that of a test, for instance.
     lead: AtomicU64,
     /// Nanoseconds by which the worker's time is ahead of control's clock.
@@ -132,8 +150,10 @@ pub(crate) enum Found {
     Here(u32),
     /// Another worker owns it.
     There(Reference),
-    /// There are as many sessions as there may be.
+    /// There are as many sessions as there may be, and none gives way.
     Full,
+    /// The tenant has as many as it may have.
+    Quota,
 }
 
 /// All sessions.
@@ -141,6 +161,7 @@ pub struct Sessions {
     directory: Directory,
     hash: KeyedHash,
     owned: Box<[Owned]>,
+    counters: TenantCounters,
     /// Sessions there may be.
     most: usize,
     /// Ticks of an interval of the wheels.
@@ -150,21 +171,35 @@ pub struct Sessions {
 impl Sessions {
     /// No sessions yet, and at most `most`, which are looked at in intervals of so many ticks. The secret keeps others from choosing
     /// addresses that share a bucket.
-    pub fn new(workers: usize, most: usize, interval: u32, secret: [u64; 4]) -> Sessions {
-        let owned = |_| Owned {
-            // Records rest for a while when sessions have ended.
-            records: Records::new(most * 2),
-            shard: AtomicRefCell::default(),
-            lead: AtomicU64::new(0),
-            difference: AtomicU64::new(0),
+    ///
+    /// # Errors
+    /// If the system refuses the address space of the records.
+    pub(crate) fn new(
+        workers: usize,
+        (most, interval): (usize, u32),
+        secret: [u64; 4],
+        counters: &TenantCounters,
+    ) -> io::Result<Sessions> {
+        let owned = |worker| {
+            Ok(Owned {
+                created: counters.created.row(worker),
+                removed: counters.removed.row(worker),
+                evicted: counters.evicted.row(worker),
+                // Records rest for a while when sessions have ended.
+                records: Records::new(most * 2)?,
+                shard: AtomicRefCell::default(),
+                lead: AtomicU64::new(0),
+                difference: AtomicU64::new(0),
+            })
         };
-        Sessions {
+        Ok(Sessions {
+            owned: (0..workers).map(owned).collect::<io::Result<_>>()?,
             directory: Directory::new(most),
             hash: KeyedHash::new(secret),
-            owned: (0..workers).map(owned).collect(),
+            counters: counters.clone(),
             most,
             interval: interval.max(1),
-        }
+        })
     }
     /// Records and timers of a worker.
     #[inline(always)]
@@ -200,17 +235,17 @@ impl Sessions {
     pub(crate) fn hash(&self, key: &Key) -> u64 {
         key.hash(&self.hash)
     }
-    /// Prefetches where the directory has a key.
+    /// The places that the directory has for a key, which are fetched.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        self.directory.prefetch(hash);
+    pub(crate) fn prefetch(&self, hash: u64) -> Home {
+        self.directory.prefetch(hash)
     }
-    /// Prefetches the record that a key most likely has.
+    /// The session that a key most likely has, whose record is fetched.
     #[inline(always)]
-    pub(crate) fn prefetch_record(&self, hash: u64) {
-        if let Some(record) = self.directory.candidate(hash).and_then(|candidate| self.record(candidate)) {
-            quiver_engine::isa::prefetch(record);
-        }
+    pub(crate) fn candidate(&self, home: &Home) -> Option<Reference> {
+        let candidate = self.directory.candidate(home)?;
+        quiver_engine::isa::prefetch(self.record(candidate)?);
+        Some(candidate)
     }
     /// A session of a worker.
     #[inline(always)]
@@ -221,21 +256,14 @@ impl Sessions {
     pub(crate) fn is_first(&self, worker: usize) -> bool {
         self.of(worker).is_some_and(|owned| owned.shard().live() == 1)
     }
+    /// The record of a session.
     #[inline(always)]
-    fn record(&self, reference: Reference) -> Option<&Record> {
+    pub(crate) fn record(&self, reference: Reference) -> Option<&Record> {
         self.owned.get(usize::from(reference.owner))?.records.get(reference.index)
     }
     /// The session of a key, if there is one.
-    #[inline(always)]
     pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
         self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
-    }
-    /// The mark of a later packet of a session, by whether its source is the higher end.
-    pub(crate) fn mark(&self, reference: Reference, is_from_high: bool) -> Option<Mark> {
-        let identity = self.record(reference)?.identity();
-        let direction = Direction::reverse(is_from_high != identity.is_from_high());
-        let generation = identity.generation();
-        Some(Mark { index: reference.index, generation, direction, position: 0, is_first: false, is_error: false })
     }
     /// Begins a session on a worker, unless another worker begins it in the same moment.
     pub(crate) fn begin(
@@ -246,11 +274,13 @@ impl Sessions {
         is_from_high: bool,
     ) -> Found {
         let Some(owned) = self.of(cx.worker) else { return Found::Full };
-        // Workers that begin sessions in the same moment may exceed this by one each.
-        if self.len() >= self.most {
+        let (mut shard, now) = (owned.shard(), owned.time(cx.now));
+        if tenant.sessions_max != 0 && self.counters.live(slot) >= tenant.sessions_max.into() {
+            return Found::Quota;
+        }
+        if !self.has_room(&mut shard, (cx.worker, owned), (hash, now)) {
             return Found::Full;
         }
-        let (mut shard, now) = (owned.shard(), owned.time(cx.now));
         let Some(index) = shard.take((self.capacity() * 2).min(OWNED_MAX) as u32) else { return Found::Full };
         let Some(record) = owned.records.allocate(index) else { return Found::Full };
         record.begin(key, hash, (slot, is_from_high), now.ticks());
@@ -261,6 +291,7 @@ impl Sessions {
             Inserted::New => {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
+                owned.created.add(slot.into(), 1);
                 Found::Here(index)
             }
             known => {
@@ -274,10 +305,51 @@ impl Sessions {
             }
         }
     }
+    /// Whether another session may begin on a worker. Where there are as many as there may be, one that has no answer yet, or whose
+    /// connection is closed, gives way to it: under a flood, sessions that nobody answers live only as long as the table has room, and
+    /// those that are established stay.
+    ///
+    /// Workers that begin sessions in the same moment may exceed the number by one each; and by a 64th in all those that have less than
+    /// their share, until others have ended as many of theirs.
+    fn has_room(&self, shard: &mut Shard, owner: (usize, &Owned), (hash, now): (u64, Time)) -> bool {
+        let live = self.len();
+        if live < self.most {
+            return true;
+        }
+        let is_given_way = self.give_way(shard, owner, hash, now);
+        if live > self.most && is_given_way {
+            // The owner of more than its share makes up for others.
+            self.give_way(shard, owner, hash.rotate_left(32), now);
+        }
+        let may_exceed = shard.live() < self.most / self.owned.len() && live < self.most + self.most / 64;
+        is_given_way || may_exceed
+    }
+    /// Ends the longest unused one among some sessions of a worker that may give way. False if it found none.
+    fn give_way(&self, shard: &mut Shard, (worker, owned): (usize, &Owned), hash: u64, now: Time) -> bool {
+        /// Records that are looked at, until some of a group may give way.
+        const GROUPS: u64 = 4;
+        const LOOKS: u64 = 16;
+        let used = u64::from(shard.used());
+        let age = |index: u32| {
+            let record = owned.records.get(index).filter(|record| record.identity().is_live())?;
+            let gives_way = record.status().state != State::Established && !record.is_blocked();
+            gives_way.then(|| (now.ticks().wrapping_sub(record.last_seen()), index))
+        };
+        // PERF: the keyed hash of the new session is random enough, and the misses of all looks are under way together.
+        let index = |look: u64| (((hash.wrapping_mul(2 * look + 1) >> 32) * used) >> 32) as u32;
+        let mut oldest = (0..GROUPS).map(|group| (group * LOOKS..(group + 1) * LOOKS).map(index).filter_map(age).max());
+        let Some((_, index)) = oldest.find_map(|found| found) else { return false };
+        if let Some(record) = owned.records.get(index) {
+            owned.evicted.add(record.identity().tenant().into(), 1);
+        }
+        self.end(owned, shard, (worker, index));
+        true
+    }
     /// Ends a session of a worker: for this worker.
     pub(crate) fn end(&self, owned: &Owned, shard: &mut Shard, (worker, index): (usize, u32)) {
         let Some(record) = owned.records.get(index) else { return };
         let Some(key) = record.key() else { return };
+        owned.removed.add(record.identity().tenant().into(), 1);
         self.directory.remove(self.hash(&key), self.own(worker, index));
         record.end();
         shard.ended(index);

@@ -177,7 +177,8 @@ mod tests {
         fn new() -> Connection {
             let record = Record::default();
             let (low, high) = (End { address: 1, port: 2 }, End { address: 3, port: 4 });
-            record.begin(&Key { low, high, context: 0, protocol: 6, format: Format::IP4 }, 0, (0, false), 0);
+            let (key, _) = Key::new((low, high), 0, (IpProtocol::TCP, Format::IP4));
+            record.begin(&key, 0, (0, false), 0);
             record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
             Connection(record)
         }

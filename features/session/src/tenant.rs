@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quiver_control::{LowestFree, Object, Record};
-use quiver_engine::{Domain, Paged, Publisher, Snapshot};
+use quiver_engine::{Counter, Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::record::Direction;
 use crate::service::Chain;
@@ -45,6 +45,8 @@ pub struct Tenant {
     /// Timeouts other than the defaults.
     #[default(vec![])]
     pub timeouts: Vec<TenantTimeout>,
+    /// Sessions that the tenant may have at a time. Default: as many as the table has room for.
+    pub sessions_max: Option<u32>,
 }
 
 impl Tenant {
@@ -95,14 +97,72 @@ pub struct TenantRow {
     pub id: u32,
     /// Context of the sessions.
     pub context: u32,
+    /// Sessions that it may have; 0: as many as the table has room for.
+    pub sessions_max: u32,
     /// Chains by direction.
     pub chains: [Chain; 2],
     /// Values of timeouts in seconds, by number.
     pub timeouts: [u32; TIMEOUTS_MAX],
 }
 
+/// Counters by the slot of a tenant.
+#[derive(Clone)]
+pub struct TenantCounters {
+    /// Sessions that have begun.
+    pub created: Counters<Counter>,
+    /// Sessions that have ended.
+    pub removed: Counters<Counter>,
+    /// Those of them that gave way to new ones, as the table was full.
+    pub evicted: Counters<Counter>,
+    /// Packets that came to sessions of the tenant or began one, and their bytes from the IP header on.
+    pub incoming: Counters,
+}
+
+impl TenantCounters {
+    fn new(dataplane: &Dataplane) -> TenantCounters {
+        // PERF: the segment has room for these; tenants in later slots are counted, and clients do not see it.
+        const SHOWN_MAX: u32 = 1 << 12;
+        let segment = dataplane.statistics();
+        let name = |counter: &str| format!("/sfdp/per_tenant_counters/{counter}");
+        TenantCounters {
+            created: Counters::shown(segment, &name("created"), SHOWN_MAX),
+            removed: Counters::shown(segment, &name("removed"), SHOWN_MAX),
+            evicted: Counters::shown(segment, &name("evicted"), SHOWN_MAX),
+            incoming: Counters::shown(segment, &name("incoming"), SHOWN_MAX),
+        }
+    }
+    /// Sessions of the tenant in a slot, roughly while workers change them.
+    pub(crate) fn live(&self, slot: u16) -> u64 {
+        self.created.sum(slot.into()).saturating_sub(self.removed.sum(slot.into()))
+    }
+    /// Begins to count in a slot, from zero on.
+    fn begin(&self, slot: u16) {
+        let slot = u32::from(slot);
+        for counters in [&self.created, &self.removed, &self.evicted] {
+            counters.grow(slot + 1);
+            counters.clear(slot);
+        }
+        self.incoming.grow(slot + 1);
+        self.incoming.clear(slot);
+    }
+}
+
+/// Counts of a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TenantCounts {
+    /// Sessions that have begun.
+    pub created: u64,
+    /// Sessions that have ended.
+    pub removed: u64,
+    /// Those of them that gave way to new ones.
+    pub evicted: u64,
+    /// Packets of its sessions.
+    pub incoming: Traffic,
+}
+
 /// All tenants: a room of the control side.
 pub struct Tenants {
+    counters: TenantCounters,
     rows: Publisher<Paged<TenantRow>>,
     slots: BTreeMap<u32, u16>,
     /// Slots of tenants, and those whose sessions are being ended.
@@ -111,9 +171,21 @@ pub struct Tenants {
 }
 
 impl Tenants {
-    pub(crate) fn new(domain: &Domain) -> Tenants {
+    pub(crate) fn new(dataplane: &Dataplane) -> Tenants {
         let (slots, taken, free) = Default::default();
-        Tenants { rows: Publisher::new(domain, Paged::default()), slots, taken, free }
+        let rows = Publisher::new(dataplane.domain(), Paged::default());
+        Tenants { counters: TenantCounters::new(dataplane), rows, slots, taken, free }
+    }
+    /// Counters of all tenants.
+    pub(crate) fn counters(&self) -> &TenantCounters {
+        &self.counters
+    }
+    /// Counts of the tenant in a slot since it was added.
+    pub fn counts(&self, slot: u16) -> TenantCounts {
+        let TenantCounters { created, removed, evicted, incoming } = &self.counters;
+        let slot = slot.into();
+        let [created, removed, evicted] = [created, removed, evicted].map(|counters| counters.sum(slot));
+        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot) }
     }
     /// Rows for workers, by slot.
     pub fn snapshot(&self) -> Snapshot<Paged<TenantRow>> {
@@ -147,6 +219,7 @@ impl Tenants {
         let slot = u16::try_from(slot).ok()?;
         self.taken.insert(slot);
         self.slots.insert(id, slot);
+        self.counters.begin(slot);
         Some(slot)
     }
     /// Takes a tenant away; returns its slot, which stays taken until its sessions have ended.

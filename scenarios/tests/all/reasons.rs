@@ -107,6 +107,9 @@ const EXCEPTIONS: [Exception; 47] = [
     except(("sfdp-lookup-ip4", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sfdp-lookup-ip6", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sample-ip4-parser", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
+    except(("sfdp-lookup-ip4", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
+    except(("sfdp-lookup-ip6", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
+    except(("sample-ip4-parser", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
     except(("ip4-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip6-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip4-punt-echo-reply", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
@@ -132,6 +135,7 @@ const EXCEPTIONS: [Exception; 47] = [
 const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";
+const QUOTA: &str = "a_tenant_has_no_more_sessions_than_its_quota";
 const NAMED: &str = "a_worker_that_does_not_keep_up_is_named";
 const PROGRAMS: &str = "no program of a scenario sends packets";
 const IMPOSSIBLE: &str = "what_cannot_be_is_dropped_by_name";

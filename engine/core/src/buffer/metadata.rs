@@ -76,16 +76,18 @@ pub struct PacketMetadata {
 
 impl PacketMetadata {
     /// The value of a key, if there is one.
+    #[inline(always)]
     pub fn get<T: Metadata>(&self, key: MetadataKey<T>) -> Option<T> {
-        let place = usize::from(key.number) % METADATA_KEYS;
-        (self.present & 1 << place != 0)
-            .then(|| T::of_word(u64::from(self.words[place][0]) | u64::from(self.words[place][1]) << 32))
+        let [low, high] = self.words.get(usize::from(key.number))?;
+        (self.present & 1 << key.number != 0).then(|| T::of_word(u64::from(*low) | u64::from(*high) << 32))
     }
+    #[inline(always)]
     pub(crate) fn set<T: Metadata>(&mut self, key: MetadataKey<T>, value: T) {
-        let place = usize::from(key.number) % METADATA_KEYS;
         let word = value.to_word();
-        self.words[place] = [word as u32, (word >> 32) as u32];
-        self.present |= 1 << place;
+        if let Some(place) = self.words.get_mut(usize::from(key.number)) {
+            *place = [word as u32, (word >> 32) as u32];
+            self.present |= 1 << key.number;
+        }
     }
 }
 

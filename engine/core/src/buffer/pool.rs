@@ -551,10 +551,12 @@ impl Pool {
     pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
         raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
     }
+    #[inline(always)]
     pub(crate) fn metadata_of(&self, raw: Raw) -> Option<&PacketMetadata> {
         raw.flags.has(Flags::METADATA).then(|| &self.header(raw.buffer).metadata)
     }
     /// Keeps a value with a packet, whose flags say so from then on.
+    #[inline(always)]
     pub(crate) fn set_metadata_of<T: Metadata>(&mut self, raw: Raw, key: MetadataKey<T>, value: T) {
         let kept = &mut self.header_mut(raw.buffer).metadata;
         if !raw.flags.has(Flags::METADATA) {

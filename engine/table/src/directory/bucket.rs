@@ -8,12 +8,13 @@
 //! | 0 to 43 | the entry's [`Reference`] |
 //!
 //! The passes belong to the bucket, not to the entry: they stay when the slot is filled, changed or emptied.
+use super::tags::Tags;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Slots of a bucket: a line of them. The model of loom needs few.
 pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
 
-const TAG_SHIFT: u32 = 48;
+pub(super) const TAG_SHIFT: u32 = 48;
 /// Words without a tag are below, and those whose tag was taken away by exclusive or.
 const NO_TAG: u64 = 1 << TAG_SHIFT;
 const TENTATIVE: u64 = 1 << 47;
@@ -97,25 +98,26 @@ impl Bucket {
     /// The slots with a tag, a bit each. Without branches: which slot it is depends on chance.
     #[inline(always)]
     pub(super) fn with_tag(&self, tag: u16) -> u32 {
-        let (tag, mut slots) = (u64::from(tag) << TAG_SHIFT, 0);
-        for slot in (0..SLOTS).rev() {
-            // An addition with carry.
-            slots = slots + slots + u32::from((self.0[slot].load(Ordering::SeqCst) ^ tag) < NO_TAG);
-        }
-        slots
+        self.tags().equal(tag)
+    }
+
+    /// The same of two buckets, those of the second behind those of the first.
+    #[inline(always)]
+    pub(super) fn with_tag_of_both(first: &Bucket, second: &Bucket, tag: u16) -> u32 {
+        Tags::equal_of_both([first.tags(), second.tags()], tag)
     }
 
     /// Counts the free slots, and those with a tag.
     #[inline(always)]
     pub(super) fn survey(&self, tag: u16) -> Survey {
-        let (tag, mut survey) = (u64::from(tag) << TAG_SHIFT, Survey { free: 0, room: 0, tagged: 0 });
-        for slot in (0..SLOTS).rev() {
-            let word = self.0[slot].load(Ordering::SeqCst);
-            survey.free = survey.free + survey.free + u32::from(word < NO_TAG);
-            survey.room += u32::from(word < NO_TAG);
-            survey.tagged += u32::from((word ^ tag) < NO_TAG);
-        }
-        survey
+        let tags = self.tags();
+        let free = tags.equal(0);
+        Survey { free, room: free.count_ones(), tagged: tags.equal(tag).count_ones() }
+    }
+
+    #[inline(always)]
+    fn tags(&self) -> Tags {
+        Tags::of(|slot| self.0[slot].load(Ordering::SeqCst))
     }
 
     /// The entry in a slot.
@@ -162,22 +164,22 @@ impl Bucket {
 
     /// Whether a key of this spot may lie in a later bucket.
     #[inline(always)]
-    pub(super) fn is_passed(&self, spot: usize) -> bool {
-        self.0.get(spot % SLOTS).is_some_and(|slot| slot.load(Ordering::SeqCst) & PASSES != 0)
+    pub(super) fn is_passed(&self, spot: u16) -> bool {
+        self.0.get(usize::from(spot) % SLOTS).is_some_and(|slot| slot.load(Ordering::SeqCst) & PASSES != 0)
     }
 
     /// A key of this spot goes to a later bucket: before its entry is there.
-    pub(super) fn pass(&self, spot: usize) {
+    pub(super) fn pass(&self, spot: u16) {
         self.count(spot, |word| (word & PASSES != PASSES).then(|| word + PASS));
     }
 
     /// A key of this spot has left later buckets. From 7 on the number of passes is not known, so it stays.
-    pub(super) fn unpass(&self, spot: usize) {
+    pub(super) fn unpass(&self, spot: u16) {
         self.count(spot, |word| (word & PASSES != 0 && word & PASSES != PASSES).then(|| word - PASS));
     }
 
-    fn count(&self, spot: usize, change: impl FnMut(u64) -> Option<u64>) {
-        if let Some(slot) = self.0.get(spot % SLOTS) {
+    fn count(&self, spot: u16, change: impl FnMut(u64) -> Option<u64>) {
+        if let Some(slot) = self.0.get(usize::from(spot) % SLOTS) {
             // Refused where the number is to stay.
             let _ = slot.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
         }
@@ -200,6 +202,21 @@ mod tests {
         }
         assert!(Entry::live(7, TO).has_tag(7) && !Entry::live(7, TO).has_tag(6));
         assert!(!Entry::live(7, TO).is_tentative() && Entry::live(7, TO).tentative().is_tentative());
+    }
+
+    #[test]
+    fn tags_are_found_in_every_slot_whatever_their_bits() {
+        for tag in [1, 2, 0x7fff, 0x8000, 0x8001, 0xffff] {
+            let (bucket, other) = (Bucket::new(), Bucket::new());
+            assert_eq!(bucket.put(Entry::live(tag ^ 0x4000, TO), !0), Some(0));
+            for slot in 1..SLOTS {
+                assert_eq!(bucket.put(Entry::live(tag, TO), 1 << slot), Some(slot));
+                assert_eq!(bucket.with_tag(tag), (2 << slot) - 2, "{tag:#x}");
+                assert_eq!(Bucket::with_tag_of_both(&other, &bucket, tag), ((2 << slot) - 2) << SLOTS);
+                assert_eq!(Bucket::with_tag_of_both(&bucket, &other, tag), (2 << slot) - 2);
+            }
+            assert_eq!((bucket.with_tag(0), other.with_tag(0)), (0, 0xff));
+        }
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Directory {
     /// Looks at the two buckets of a key.
     #[inline(always)]
     fn survey(&self, home: &Home) -> Option<Surveys> {
-        let (first, second) = (self.buckets.get(home.first)?, self.buckets.get(home.second)?);
+        let (first, second) = (self.bucket(home.first)?, self.bucket(home.second)?);
         Some(Surveys {
             first: first.survey(home.tag),
             second: second.survey(home.tag),
@@ -84,7 +84,7 @@ impl Directory {
         let is_second = second.room > first.room;
         let number = select_unpredictable(is_second, home.second, home.first);
         let free = select_unpredictable(is_second, second.free, first.free);
-        if let Some(slot) = self.buckets.get(number)?.put(entry, free) {
+        if let Some(slot) = self.bucket(number)?.put(entry, free) {
             return Some(Tentative { entry, place: Place { bucket: number, slot }, step: usize::from(is_second) });
         }
         self.place_in_row(home, entry)
@@ -96,14 +96,14 @@ impl Directory {
         let mut passed = 1;
         for step in 0..self.steps() {
             let number = self.bucket_of(home, step);
-            let bucket = self.buckets.get(number)?;
+            let bucket = self.bucket(number)?;
             let free = bucket.with_tag(0);
             if free == 0 {
                 continue;
             }
             // A search that comes by between these and the entry only looks further than it has to.
             for step in passed..step {
-                self.buckets.get(self.bucket_of(home, step))?.pass(home.spot);
+                self.bucket(self.bucket_of(home, step))?.pass(home.spot);
             }
             passed = passed.max(step);
             if let Some(slot) = bucket.put(entry, free) {
@@ -150,7 +150,7 @@ impl Directory {
 
     #[inline(always)]
     fn at(&self, place: Place, change: impl FnOnce(&Bucket, usize) -> bool) -> bool {
-        self.buckets.get(place.bucket).is_some_and(|bucket| change(bucket, place.slot))
+        self.bucket(place.bucket).is_some_and(|bucket| change(bucket, place.slot))
     }
 }
 

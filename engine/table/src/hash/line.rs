@@ -1,5 +1,4 @@
 //! A line of an exact-match table: keys, values, and for some kinds of keys stamps.
-#![allow(unsafe_code)]
 use crate::memory::Cell;
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -65,6 +64,7 @@ pub struct Row<K = u64, V = u64> {
 pub(super) type RowOf<L> = Row<<L as Line>::Key, <L as Line>::Value>;
 
 /// Keys and values of 64 bits with a stamp each: a MAC address and its bridge domain, say. 0 is no key.
+#[derive(zerocopy::FromZeros)]
 #[repr(C, align(64))]
 pub struct Keys64 {
     keys: [AtomicU64; SLOTS],
@@ -72,10 +72,9 @@ pub struct Keys64 {
     pub(super) stamps: [AtomicU32; SLOTS],
     passed: AtomicU32,
 }
-// SAFETY: it consists of atomics, for which zero is valid, and its alignment is a line's.
-unsafe impl Cell for Keys64 {}
 
 /// Keys of 128 bits with values of 32: IPv6 addresses, say. Those whose lower half is zero are none.
+#[derive(zerocopy::FromZeros)]
 #[repr(C, align(64))]
 pub struct Keys128 {
     lower: [AtomicU64; SLOTS],
@@ -83,8 +82,6 @@ pub struct Keys128 {
     values: [AtomicU32; SLOTS],
     passed: AtomicU32,
 }
-// SAFETY: the same.
-unsafe impl Cell for Keys128 {}
 
 /// Half of the digits of the golden ratio, as a number without small factors.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -82,12 +82,12 @@ fn flags(listed: &Listed) -> TcpFlags {
 }
 
 fn details(listed: &Listed) -> Option<SfdpTcpSessionDetails> {
-    (listed.key.protocol == IpProtocol::TCP.0).then(|| SfdpTcpSessionDetails {
+    (listed.key.protocol() == IpProtocol::TCP.0).then(|| SfdpTcpSessionDetails {
         session_id: listed.id(),
         thread_index: listed.thread(),
         tenant_id: listed.tenant.id,
         session_idx: listed.number(),
-        session_type: listed.key.format.into(),
+        session_type: listed.key.format().into(),
         flags: flags(listed),
         keys: vec![SessionKey::from(listed)],
     })

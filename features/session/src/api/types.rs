@@ -97,7 +97,7 @@ impl From<&Listed> for SessionKey {
     fn from(listed: &Listed) -> SessionKey {
         let [initiator, responder] = listed.ends();
         SessionKey {
-            context_id: listed.key.context,
+            context_id: listed.key.context(),
             init_addr: listed.address(initiator).into(),
             init_port: initiator.port,
             resp_addr: listed.address(responder).into(),

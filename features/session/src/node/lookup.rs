@@ -2,18 +2,22 @@
 //! over to it.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::trace::Record;
-use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, Pool, arcs};
+use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, Pool, Row, Rows, arcs};
 use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
+use quiver_table::Reference;
+use quiver_table::directory::Home;
+use quiver_wire::IpProtocol;
 
 use super::owner;
-use super::pass::{Packet, Reads};
+use super::pass::{Reads, Work};
 use crate::interface::Tracked;
-use crate::key::{Flow, Format, Key, NoFlow, flow_of};
-use crate::record::{Direction, OWNED_MAX};
+use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
+use crate::record::{self, Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark, Sessions};
 use crate::tenant::TenantRow;
 
@@ -26,6 +30,7 @@ arcs! {
         IcmpError => drop "icmp-error",
         Malformed => drop "malformed",
         Full => drop "session-table-full",
+        Quota => drop "session-quota",
         Busy => drop "handoff-full",
         NoTenant => drop "no-tenant",
     }
@@ -73,6 +78,14 @@ impl<F: Tracked> Parser for IpParser<F> {
 /// The node.
 pub struct Lookup<P> {
     reads: Reads,
+    finder: Finder<P>,
+    incoming: Arc<Row>,
+    /// Keys of a frame's packets.
+    rows: Box<[Keyed; BLOCK]>,
+}
+
+/// Finds the sessions of packets by keys of a format.
+pub(crate) struct Finder<P> {
     format: Format,
     upper: MetadataKey<Upper>,
     /// Hears of the first session.
@@ -80,10 +93,19 @@ pub struct Lookup<P> {
     parser: PhantomData<fn() -> P>,
 }
 
+impl<P> Finder<P> {
+    /// For keys of a format; tells of the first session.
+    pub(crate) fn new(format: Format, upper: MetadataKey<Upper>, begun: Outbox<()>) -> Finder<P> {
+        Finder { format, upper, begun, parser: PhantomData }
+    }
+}
+
 impl<P: Parser> Lookup<P> {
-    /// A node for keys of a format, which tells of the first session.
-    pub fn new(reads: Reads, format: Format, upper: MetadataKey<Upper>, begun: Outbox<()>) -> Lookup<P> {
-        Lookup { reads, format, upper, begun, parser: PhantomData }
+    /// The node, which counts packets of tenants.
+    pub(crate) fn new(reads: Reads, incoming: Arc<Row>, finder: Finder<P>) -> Lookup<P> {
+        let (key, is_from_high) = Key::ip4((0, 0), 0, IpProtocol(0));
+        let none = Keyed { key, hash: 0, home: Home::default(), candidate: None, is_from_high, is_error: false };
+        Lookup { reads, finder, incoming, rows: Box::new([none; BLOCK]) }
     }
 }
 
@@ -92,98 +114,194 @@ impl<P: Parser> Lookup<P> {
 struct Keyed {
     key: Key,
     hash: u64,
+    home: Home,
+    /// The session that the key most likely has.
+    candidate: Option<Reference>,
     is_from_high: bool,
     is_error: bool,
 }
 
 impl<P: Parser> Node for Lookup<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let (finder, rows) = (&self.finder, &mut self.rows);
         let Some(work) = self.reads.begin(cx, Next::ARCS.len()) else {
             (0..frame.len()).for_each(|i| frame.next[i] = Next::NoTenant.into());
             return;
         };
-        let rows = self.reads.rows.read(cx.guard);
-        let mut keys: [Option<Keyed>; BLOCK] = [None; BLOCK];
         // PERF: the misses of a whole frame are under way together.
-        for i in 0..frame.len() {
-            let slot = frame.hop[i];
-            // The tenant may have been deleted since the packet was received.
-            let Some(tenant) = rows.get(slot as usize).filter(|tenant| tenant.is_there) else {
-                frame.next[i] = Next::NoTenant.into();
-                continue;
-            };
-            match P::flow(frame, cx.pool, i, self.upper) {
-                Ok(flow) => {
-                    let (key, is_from_high) = Key::new(flow.ends, tenant.context, (flow.protocol, self.format));
-                    let hash = work.sessions.hash(&key);
-                    work.sessions.prefetch(hash);
-                    keys[i] = Some(Keyed { key, hash, is_from_high, is_error: flow.is_error });
-                }
-                Err(why) => frame.next[i] = Next::from(why).into(),
-            }
-        }
-        for row in keys.iter().flatten() {
-            work.sessions.prefetch_record(row.hash);
+        let keyed = finder.keys(&work, (cx, frame), rows, &self.incoming);
+        for i in keyed {
+            let row = &mut rows[i];
+            row.candidate = work.sessions.candidate(&row.home);
         }
         let now = work.ticks(cx);
-        for i in 0..frame.len() {
-            let Some(row) = keys[i] else { continue };
-            let slot = frame.hop[i] as u16;
-            let mut is_first = false;
-            let found = match work.sessions.find(&row.key, row.hash) {
-                Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
-                Some(there) => Found::There(there),
-                None if row.is_error => {
-                    frame.next[i] = Next::IcmpError.into();
-                    continue;
+        for i in keyed {
+            let row = &rows[i];
+            let own = row.candidate.filter(|candidate| usize::from(candidate.owner) == cx.worker);
+            let own = own.and_then(|own| Some((own.index, work.owned.records.get(own.index)?)));
+            match own.filter(|(_, record)| record.is(&row.key, row.hash)) {
+                Some((index, record)) => {
+                    let mark = Mark::of(index, record.identity(), row.is_from_high);
+                    let mark = Mark { is_error: row.is_error, ..mark };
+                    arrive(&work, (cx, frame, i), (record, mark), now);
                 }
-                None if cx.is_rehearsal() => {
-                    // Nothing begins in a rehearsal: the packet passes the services that it would pass.
-                    let mark = Mark {
-                        index: OWNED_MAX as u32 - 1,
-                        generation: 0,
-                        direction: Direction::Forward,
-                        position: 0,
-                        is_first: true,
-                        is_error: false,
-                    };
-                    frame.set_metadata(cx.pool, i, self.reads.mark, mark);
-                    work.rehearse(cx, frame, i);
-                    continue;
-                }
-                None => {
-                    let Some(tenant) = rows.get(usize::from(slot)) else { continue };
-                    is_first = true;
-                    self.begin(work.sessions, cx, &row, (slot, tenant))
-                }
-            };
-            match found {
-                Found::Here(index) => {
-                    let reference = work.sessions.own(cx.worker, index);
-                    let mark = work.sessions.mark(reference, row.is_from_high);
-                    let mark = mark.map(|mark| Mark { is_first, is_error: row.is_error, ..mark });
-                    let packet = mark.and_then(|mark| Packet::of(work.owned, rows, mark));
-                    let Some(packet) = packet else { continue };
-                    if !cx.is_rehearsal() {
-                        packet.touch(frame.length[i], now);
-                    }
-                    work.pass(cx, frame, i, packet);
-                }
-                Found::There(there) => {
-                    let Some(mark) = work.sessions.mark(there, row.is_from_high) else { continue };
-                    frame.set_metadata(cx.pool, i, self.reads.mark, Mark { is_error: row.is_error, ..mark });
-                    if !cx.hand_off(frame, i, usize::from(there.owner), Next::Owner) {
-                        frame.next[i] = Next::Busy.into();
-                    }
-                }
-                Found::Full => frame.next[i] = Next::Full.into(),
+                None => finder.search(&work, (cx, frame, i), row),
             }
         }
     }
 }
 
-impl<P: Parser> Lookup<P> {
+/// Packets of one tenant, one after the other, as they are counted.
+#[derive(Default)]
+struct Run {
+    slot: u32,
+    context: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Run {
+    #[inline(always)]
+    fn end(&self, incoming: &Row, cx: &Context<'_>) {
+        if self.packets > 0 && !cx.is_rehearsal() {
+            incoming.add(self.slot, self.packets, self.bytes);
+        }
+    }
+}
+
+/// Counts a packet of a session of this worker, and passes it on.
+#[inline(always)]
+fn arrive(
+    work: &Work<'_>,
+    (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
+    (record, mark): (&record::Record, Mark),
+    now: u32,
+) {
+    let Some(packet) = work.packet_of(record, mark) else { return };
+    if !cx.is_rehearsal() {
+        packet.touch(frame.length[i], now);
+    }
+    work.pass(cx, frame, i, packet);
+}
+
+impl<P: Parser> Finder<P> {
+    /// Notes the keys of a frame's rows, and where their sessions are, and counts them by tenant. Returns the rows that have a key; others
+    /// leave.
+    #[inline(always)]
+    fn keys(
+        &self,
+        work: &Work<'_>,
+        (cx, frame): (&Context<'_>, &mut Frame),
+        rows: &mut [Keyed; BLOCK],
+        incoming: &Row,
+    ) -> Rows {
+        let mut keyed = Rows::default();
+        // PERF: most frames have packets of one tenant.
+        let mut run = Run::default();
+        for i in 0..frame.len() {
+            let slot = frame.hop[i];
+            if slot != run.slot || run.packets == 0 {
+                // The tenant may have been deleted since the packet was received.
+                let Some(tenant) = work.rows.get(slot as usize).filter(|tenant| tenant.is_there) else {
+                    frame.next[i] = Next::NoTenant.into();
+                    continue;
+                };
+                run.end(incoming, cx);
+                run = Run { slot, context: tenant.context, ..Run::default() };
+            }
+            let context = run.context;
+            let packet = frame.bytes(cx.pool, i);
+            let plain = match self.format {
+                Format::IP4 => plain_ip4(packet).map(|(ends, of)| Key::ip4(ends, context, of)),
+                Format::IP6 => plain_ip6(packet).map(|(ends, of)| Key::ip6(ends, context, of)),
+                _ => None,
+            };
+            let (key, is_from_high, is_error) = match plain {
+                Some((key, is_from_high)) => (key, is_from_high, false),
+                None => match self.parse(cx, frame, i, context) {
+                    Ok(found) => found,
+                    Err(why) => {
+                        frame.next[i] = Next::from(why).into();
+                        continue;
+                    }
+                },
+            };
+            let hash = work.sessions.hash(&key);
+            let home = work.sessions.prefetch(hash);
+            rows[i] = Keyed { key, hash, home, candidate: None, is_from_high, is_error };
+            keyed.insert(i);
+            run.packets += 1;
+            run.bytes += u64::from(frame.length[i]);
+        }
+        run.end(incoming, cx);
+        keyed
+    }
+    /// The key of a packet, whether its source is the higher end, and whether it is an ICMP error.
+    fn parse(&self, cx: &Context<'_>, frame: &Frame, i: usize, context: u32) -> Result<(Key, bool, bool), NoFlow> {
+        let flow = P::flow(frame, cx.pool, i, self.upper)?;
+        let (key, is_from_high) = Key::new(flow.ends, context, (flow.protocol, self.format));
+        Ok((key, is_from_high, flow.is_error))
+    }
+    /// Finds the session of a row elsewhere than it most likely is, or begins one.
     #[cold]
+    #[inline(never)]
+    fn search(&self, work: &Work<'_>, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), row: &Keyed) {
+        let slot = frame.hop[i] as u16;
+        let mut is_first = false;
+        let found = match work.sessions.find(&row.key, row.hash) {
+            Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
+            Some(there) => Found::There(there),
+            None if row.is_error => {
+                frame.next[i] = Next::IcmpError.into();
+                return;
+            }
+            None if cx.is_rehearsal() => {
+                // Nothing begins in a rehearsal: the packet passes the services that it would pass.
+                let mark = Mark {
+                    index: OWNED_MAX as u32 - 1,
+                    generation: 0,
+                    direction: Direction::Forward,
+                    position: 0,
+                    is_first: true,
+                    is_error: false,
+                };
+                frame.set_metadata(cx.pool, i, work.mark, mark);
+                work.rehearse(cx, frame, i);
+                return;
+            }
+            None => {
+                is_first = true;
+                match work.rows.get(usize::from(slot)) {
+                    Some(tenant) => self.begin(work.sessions, cx, row, (slot, tenant)),
+                    None => Found::Full,
+                }
+            }
+        };
+        let reference = match found {
+            Found::Here(index) => work.sessions.own(cx.worker, index),
+            Found::There(there) => there,
+            Found::Full => {
+                frame.next[i] = Next::Full.into();
+                return;
+            }
+            Found::Quota => {
+                frame.next[i] = Next::Quota.into();
+                return;
+            }
+        };
+        let Some(record) = work.sessions.record(reference) else { return };
+        let mark = Mark::of(reference.index, record.identity(), row.is_from_high);
+        let mark = Mark { is_error: row.is_error, ..mark };
+        if let Found::Here(_) = found {
+            let now = work.ticks(cx);
+            arrive(work, (cx, frame, i), (record, Mark { is_first, ..mark }), now);
+            return;
+        }
+        frame.set_metadata(cx.pool, i, work.mark, mark);
+        if !cx.hand_off(frame, i, usize::from(reference.owner), Next::Owner) {
+            frame.next[i] = Next::Busy.into();
+        }
+    }
     fn begin(&self, sessions: &Sessions, cx: &Context<'_>, row: &Keyed, tenant: (u16, &TenantRow)) -> Found {
         let found = sessions.begin(cx, (&row.key, row.hash), tenant, row.is_from_high);
         if matches!(found, Found::Here(_)) && sessions.is_first(cx.worker) {

@@ -2,7 +2,7 @@
 
 use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
 
-use crate::record::{BLOCKED, Record, Status};
+use crate::record::{Record, Status};
 use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::tenant::TenantRow;
@@ -45,7 +45,7 @@ impl<'a> Packet<'a> {
     /// The number of the next service.
     #[inline(always)]
     pub(crate) fn service(&self) -> u8 {
-        if self.record.status().flags & BLOCKED != 0 {
+        if self.record.is_blocked() {
             return DROP;
         }
         let chain = &self.tenant.chains[self.mark.direction as usize];
@@ -67,8 +67,8 @@ pub struct Work<'a> {
     pub sessions: &'a Sessions,
     /// Records and timers of this worker.
     pub owned: &'a Owned,
-    rows: &'a Paged<TenantRow>,
-    mark: MetadataKey<Mark>,
+    pub(crate) rows: &'a Paged<TenantRow>,
+    pub(crate) mark: MetadataKey<Mark>,
     /// The node's own arcs, behind which are those to services.
     arcs: u16,
 }
@@ -84,11 +84,14 @@ impl Reads {
         mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
         let (work, no_session) = (self.begin(cx, arcs), no_session.into());
+        let Some(work) = work else {
+            (0..frame.len()).for_each(|i| frame.next[i] = no_session);
+            return;
+        };
         for i in 0..frame.len() {
-            let packet = work.as_ref().and_then(|work| Some((work, work.packet(cx, frame, i)?)));
-            match packet {
-                Some((work, packet)) => serve(work, cx, frame, i, packet),
-                None if work.as_ref().is_some_and(|work| work.rehearse(cx, frame, i)) => {}
+            match work.packet(cx, frame, i) {
+                Some(packet) => serve(&work, cx, frame, i, packet),
+                None if work.rehearse(cx, frame, i) => {}
                 None => frame.next[i] = no_session,
             }
         }
@@ -108,6 +111,12 @@ impl<'a> Work<'a> {
     pub fn packet(&self, cx: &Context<'_>, frame: &Frame, i: usize) -> Option<Packet<'a>> {
         Packet::of(self.owned, self.rows, frame.metadata(cx.pool, i, self.mark)?)
     }
+    /// The packet of a session that lives, by its record and mark.
+    #[inline(always)]
+    pub(crate) fn packet_of<'r>(&'r self, record: &'r Record, mark: Mark) -> Option<Packet<'r>> {
+        let tenant = self.rows.get(usize::from(record.identity().tenant()))?;
+        Some(Packet { record, tenant, mark })
+    }
     /// Passes a row on to the next service of its chain.
     #[inline(always)]
     pub fn pass(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
@@ -121,6 +130,7 @@ impl<'a> Work<'a> {
         frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
     }
     /// In a rehearsal, passes on a row whose session would begin now; false if it is none.
+    #[cold]
     pub fn rehearse(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize) -> bool {
         let mark = frame.metadata(cx.pool, i, self.mark).filter(|_| cx.is_rehearsal());
         let (Some(mark), Some(tenant)) = (mark, self.rows.get(frame.hop[i] as usize)) else { return false };

@@ -1,5 +1,6 @@
 //! Sessions of several workers, and what happens at limits.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quiver_scenarios::ROOMS;
@@ -117,7 +118,8 @@ fn a_worker_that_does_not_keep_up_is_named() {
 fn a_full_table_refuses_new_sessions_by_name_and_keeps_the_others() {
     for (node, ip6, way) in WAYS {
         let mut daemon = router(way, 64);
-        for port in 1..=100 {
+        (1..=64).for_each(|port| establish(&mut daemon, ip6, port));
+        for port in 65..=100 {
             daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
             daemon.settle().expect("it settles");
         }
@@ -129,11 +131,75 @@ fn a_full_table_refuses_new_sessions_by_name_and_keeps_the_others() {
         daemon.settle().expect("it settles");
         assert_eq!(full(&daemon), 36, "{node}");
         // When they have ended, others begin.
-        daemon.advance(Duration::from_secs(10)).expect("it settles");
+        daemon.advance(Duration::from_secs(130)).expect("it settles");
         daemon.send("pg0", &datagram(ip6, false, 101)).expect("it is up");
         daemon.settle().expect("it settles");
         assert_eq!(full(&daemon), 36, "{node}");
         assert_eq!(show(&mut daemon).as_array().map(Vec::len), Some(1), "{node}");
+        daemon.finish().expect("nothing leaks");
+    }
+}
+
+/// A datagram of a flow, and one back.
+fn establish(daemon: &mut Daemon, ip6: bool, port: u32) {
+    for (interface, back) in [("pg0", false), ("pg1", true)] {
+        daemon.send(interface, &datagram(ip6, back, port)).expect("it is up");
+        daemon.settle().expect("it settles");
+    }
+}
+
+/// Numbers of sessions by their state.
+fn states(daemon: &mut Daemon) -> BTreeMap<String, usize> {
+    let mut states = BTreeMap::new();
+    for row in show(daemon).as_array().expect("a list") {
+        *states.entry(row["state"].as_str().expect("a name").to_owned()).or_default() += 1;
+    }
+    states
+}
+
+/// As under a flood: sessions without an answer make room for others, those that are established stay.
+#[test]
+fn sessions_without_an_answer_give_way_in_a_full_table_and_others_stay() {
+    let (node, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 64);
+    (1..=32).for_each(|port| establish(&mut daemon, ip6, port));
+    for port in 1000..1500 {
+        daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        // Records rest for some rounds.
+        daemon.advance(Duration::from_millis(20)).expect("it settles");
+    }
+    let refused = daemon.drops().get(&(node, "session-table-full")).copied().unwrap_or(0);
+    assert!(refused < 10, "{refused}");
+    let live = states(&mut daemon);
+    assert_eq!((live["established"], live["embryonic"]), (32, 32), "{live:?}");
+    // The newest of them are there: the oldest of some gave way.
+    establish(&mut daemon, ip6, 1499);
+    assert_eq!(states(&mut daemon)["established"], 33);
+    let shown = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
+    let [created, removed, evicted] =
+        ["created", "removed", "evicted"].map(|of| shown[format!("{of}-sessions")].as_u64().expect("a number"));
+    assert_eq!((created - removed, removed), (64, evicted), "{shown}");
+    assert_eq!(created, 532 - refused, "{shown}");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn a_tenant_has_no_more_sessions_than_its_quota() {
+    for (node, ip6, way) in WAYS {
+        let mut daemon = router(way, 64);
+        daemon.configure("set sfdp sessions-max tenant 1 10");
+        for port in 1..=15 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        }
+        daemon.settle().expect("it settles");
+        let over = |daemon: &Daemon| daemon.drops().get(&(node, "session-quota")).copied().unwrap_or(0);
+        assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(10), 5), "{node}");
+        daemon.configure("set sfdp sessions-max tenant 1 none");
+        daemon.send("pg0", &datagram(ip6, false, 15)).expect("it is up");
+        daemon.settle().expect("it settles");
+        assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(11), 5), "{node}");
+        let error = daemon.run("set sfdp sessions-max tenant 1 0").expect_err("nothing would pass");
+        assert!(error.to_string().contains("sessions-max"), "{error}");
         daemon.finish().expect("nothing leaks");
     }
 }

@@ -264,15 +264,15 @@ fn end(end: quiver_session::key::End) -> End {
 /// The key of a listed session.
 fn key(real: &Listed) -> Key {
     Key {
-        context: real.key.context,
-        family: if real.key.format == Format::IP4 { Family::V4 } else { Family::V6 },
-        protocol: match real.key.protocol {
+        context: real.key.context(),
+        family: if real.key.format() == Format::IP4 { Family::V4 } else { Family::V6 },
+        protocol: match real.key.protocol() {
             6 => Protocol::Tcp,
             17 => Protocol::Udp,
             _ => Protocol::Echo,
         },
-        low: end(real.key.low),
-        high: end(real.key.high),
+        low: end(real.key.low()),
+        high: end(real.key.high()),
     }
 }
 

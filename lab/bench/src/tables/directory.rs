@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use quiver_engine::isa::{prefetch, ticks};
+use quiver_table::directory::Home;
 use quiver_table::{Directory, Inserted, KeyedHash, Reference, in_huge_pages};
 
 use super::{Row, median};
@@ -57,13 +58,14 @@ impl Sessions {
     }
     /// Looks keys up in stages: their buckets, then the records of candidates, then their keys. Returns how many are there.
     fn find(&self, keys: &[Key; BATCH]) -> usize {
-        let (mut hashes, mut candidates, mut found) = ([0; BATCH], [None; BATCH], 0);
-        for (hash, key) in hashes.iter_mut().zip(keys) {
+        let (mut hashes, mut homes) = ([0; BATCH], [Home::default(); BATCH]);
+        let (mut candidates, mut found) = ([None; BATCH], 0);
+        for ((hash, home), key) in hashes.iter_mut().zip(&mut homes).zip(keys) {
             *hash = self.hash.hash(key);
-            self.directory.prefetch(*hash);
+            *home = self.directory.prefetch(*hash);
         }
-        for (candidate, hash) in candidates.iter_mut().zip(hashes) {
-            *candidate = self.directory.candidate(hash);
+        for (candidate, home) in candidates.iter_mut().zip(&homes) {
+            *candidate = self.directory.candidate(home);
             if let Some(record) = candidate.and_then(|to| self.records.get(to.index as usize)) {
                 prefetch(record);
             }
@@ -77,7 +79,7 @@ impl Sessions {
     }
     /// How many of these sessions, all of which are there, lie outside of their two buckets.
     fn overflowed(&self, keys: &[Key]) -> usize {
-        let candidate = |key: &&Key| self.directory.candidate(self.hash.hash(key));
+        let candidate = |key: &&Key| self.directory.candidate(&self.directory.prefetch(self.hash.hash(key)));
         keys.iter().filter(|key| !candidate(key).is_some_and(|to| self.has(to, key))).count()
     }
     /// Sessions end and others begin, in their records, which are these from the first on.

@@ -1,0 +1,76 @@
+//! Tags of a bucket's slots, compared all at once.
+#![allow(unsafe_code)]
+
+pub(super) use imp::Tags;
+
+/// PERF: with SSE2, 20 instructions for a bucket in place of 50.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+mod imp {
+    use std::arch::x86_64::*;
+
+    /// The tags of eight slots, in their order.
+    #[derive(Clone, Copy)]
+    pub struct Tags(__m128i);
+
+    impl Tags {
+        /// The tags of words, which are their upper 16 bits.
+        #[inline(always)]
+        pub fn of(word: impl Fn(usize) -> u64) -> Tags {
+            let words = std::array::from_fn(word);
+            // SAFETY: each x86-64 CPU has SSE2.
+            Tags(unsafe { packed(words) })
+        }
+        /// The slots with a tag, a bit each.
+        #[inline(always)]
+        pub fn equal(self, tag: u16) -> u32 {
+            Tags::equal_of_both([self; 2], tag) & 0xff
+        }
+        /// The same of two buckets, those of the second behind those of the first.
+        #[inline(always)]
+        pub fn equal_of_both([first, second]: [Tags; 2], tag: u16) -> u32 {
+            // SAFETY: each x86-64 CPU has SSE2.
+            unsafe { equal(first.0, second.0, tag) }
+        }
+    }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn packed(words: [u64; 8]) -> __m128i {
+        let pair = |slot: usize| _mm_castsi128_ps(_mm_set_epi64x(words[slot + 1] as i64, words[slot] as i64));
+        // The upper halves of four words, and of those the upper halves: by a signed shift, so that nothing saturates.
+        let four = |slot| _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(pair(slot), pair(slot + 2)));
+        _mm_packs_epi32(_mm_srai_epi32::<16>(four(0)), _mm_srai_epi32::<16>(four(4)))
+    }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn equal(first: __m128i, second: __m128i, tag: u16) -> u32 {
+        let tag = _mm_set1_epi16(tag as i16);
+        let [first, second] = [first, second].map(|tags| _mm_cmpeq_epi16(tags, tag));
+        _mm_movemask_epi8(_mm_packs_epi16(first, second)) as u32
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(loom))))]
+mod imp {
+    use crate::directory::bucket::{SLOTS, TAG_SHIFT};
+
+    /// The tags of a bucket's slots, in their order.
+    #[derive(Clone, Copy)]
+    pub struct Tags([u16; SLOTS]);
+
+    impl Tags {
+        /// The tags of words, which are their upper 16 bits.
+        pub fn of(word: impl Fn(usize) -> u64) -> Tags {
+            Tags(std::array::from_fn(|slot| (word(slot) >> TAG_SHIFT) as u16))
+        }
+        /// The slots with a tag, a bit each.
+        pub fn equal(self, tag: u16) -> u32 {
+            (0..SLOTS).fold(0, |slots, slot| slots | u32::from(self.0[slot] == tag) << slot)
+        }
+        /// The same of two buckets, those of the second behind those of the first.
+        pub fn equal_of_both([first, second]: [Tags; 2], tag: u16) -> u32 {
+            first.equal(tag) | second.equal(tag) << SLOTS
+        }
+    }
+}
