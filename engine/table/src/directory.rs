@@ -25,7 +25,8 @@ mod tags;
 mod tests;
 
 pub use bucket::Reference;
-use bucket::{Bucket, Entry, SLOTS};
+use bucket::{Bucket, Entry};
+use tags::SLOTS;
 
 /// Result of [`Directory::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -336,8 +336,11 @@ mod tests {
     use super::*;
     use quiver_wire::{V4, V6};
 
+    /// A key, and whether the source is its higher end.
+    type Found = (Key, bool);
+
     /// The key of a plain packet, and the one by the way of all packets.
-    fn keys(packet: &[u8], format: Format) -> (Option<(Key, bool)>, Result<(Key, bool), NoFlow>) {
+    fn keys(packet: &[u8], format: Format) -> (Option<Found>, Result<Found, NoFlow>) {
         let (plain, flow) = match format {
             Format::IP4 => (plain_ip4(packet).map(|(ends, of)| Key::ip4(ends, 7, of)), flow::<V4>(packet, None)),
             _ => (plain_ip6(packet).map(|(ends, of)| Key::ip6(ends, 7, of)), flow::<V6>(packet, None)),

@@ -8,13 +8,9 @@
 //! | 0 to 43 | the entry's [`Reference`] |
 //!
 //! The passes belong to the bucket, not to the entry: they stay when the slot is filled, changed or emptied.
-use super::tags::Tags;
+use super::tags::{SLOTS, TAG_SHIFT, Tags};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Slots of a bucket: a line of them. The model of loom needs few.
-pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
-
-pub(super) const TAG_SHIFT: u32 = 48;
 /// Words without a tag are below, and those whose tag was taken away by exclusive or.
 const NO_TAG: u64 = 1 << TAG_SHIFT;
 const TENTATIVE: u64 = 1 << 47;

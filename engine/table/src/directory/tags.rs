@@ -3,6 +3,12 @@
 
 pub(super) use imp::Tags;
 
+/// Slots of a bucket: a line of them. The model of loom needs few.
+pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
+
+/// A slot's tag is in the bits of its word from here on.
+pub(super) const TAG_SHIFT: u32 = 48;
+
 /// PERF: with SSE2, 20 instructions for a bucket in place of 50.
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod imp {
@@ -53,7 +59,7 @@ mod imp {
 
 #[cfg(not(all(target_arch = "x86_64", not(loom))))]
 mod imp {
-    use crate::directory::bucket::{SLOTS, TAG_SHIFT};
+    use crate::directory::tags::{SLOTS, TAG_SHIFT};
 
     /// The tags of a bucket's slots, in their order.
     #[derive(Clone, Copy)]
