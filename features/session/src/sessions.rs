@@ -1,7 +1,7 @@
 //! All sessions: the directory, in which every worker finds them, and the records of each worker.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
@@ -10,6 +10,7 @@ use quiver_table::{Directory, Inserted, KeyedHash, Reference};
 
 use crate::key::Key;
 use crate::record::{Direction, OWNED_MAX, Record, Records, State, Status};
+use crate::second::Seconds;
 use crate::shard::Shard;
 use crate::tenant::TenantRow;
 use crate::timeouts::{EMBRYONIC, seconds};
@@ -141,6 +142,8 @@ pub struct Sessions {
     directory: Directory,
     hash: KeyedHash,
     owned: Box<[Owned]>,
+    /// Second keys, once a room translates.
+    pub(crate) seconds: OnceLock<Seconds>,
     /// Sessions there may be.
     most: usize,
     /// Ticks of an interval of the wheels.
@@ -162,6 +165,7 @@ impl Sessions {
             directory: Directory::new(most),
             hash: KeyedHash::new(secret),
             owned: (0..workers).map(owned).collect(),
+            seconds: OnceLock::new(),
             most,
             interval: interval.max(1),
         }
@@ -189,7 +193,8 @@ impl Sessions {
     }
     /// Bytes of the directory and of all records.
     pub fn bytes(&self) -> usize {
-        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>()
+        let seconds = self.seconds.get().map_or(0, Seconds::bytes);
+        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>() + seconds
     }
     /// Ticks of an interval of the wheels.
     pub fn interval(&self) -> u32 {
@@ -279,6 +284,9 @@ impl Sessions {
         let Some(record) = owned.records.get(index) else { return };
         let Some(key) = record.key() else { return };
         self.directory.remove(self.hash(&key), self.own(worker, index));
+        if let Some(seconds) = self.seconds.get() {
+            seconds.end((worker, index), &key);
+        }
         record.end();
         shard.ended(index);
     }
