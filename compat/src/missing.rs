@@ -49,7 +49,10 @@ pub const MISSING: &[Missing] = &[
     missing("LLDP", &["lldp", "set interface lldp", "set lldp", "show lldp"]),
     missing("MAP-E and MAP-T", &["map", "show map"]),
     missing("MPLS", &["mpls", "set interface mpls", "show mpls"]),
-    missing("NAT44", &["clear nat44", "nat", "nat44", "set interface nat44", "set nat", "show nat", "show nat44"]),
+    missing(
+        "NAT44's IPFIX export, MSS clamping, worker lists and VRF routes",
+        &["nat", "nat44 vrf", "set nat workers", "set nat44", "show nat workers"],
+    ),
     missing("NAT64", &["nat64", "set interface nat64", "show nat64"]),
     missing("NAT66", &["nat66", "set interface nat66", "set npt66", "show nat66", "show npt66"]),
     missing("NSH", &["create nsh", "show nsh"]),

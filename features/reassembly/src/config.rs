@@ -1,11 +1,12 @@
 //! Which interfaces have packets put together, and the limits of what is kept.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use quiver_control::{Change, Control, Object, ObjectError, Signal};
 use quiver_engine::{Domain, Publisher, Snapshot};
-use quiver_interface::InterfaceName;
+use quiver_interface::{InterfaceId, InterfaceName};
 
 use crate::counted::Counted;
 use crate::family::Reassembled;
@@ -117,6 +118,8 @@ pub struct Reassemblies<F: Reassembled> {
     pub local: Counted,
     /// Packets that shallow reassembly remembers.
     pub shallow: Counted,
+    /// Interfaces for which a room needs shallow reassembly, whatever is configured.
+    needed: BTreeSet<InterfaceId>,
     family: PhantomData<F>,
 }
 
@@ -125,7 +128,8 @@ impl<F: Reassembled> Reassemblies<F> {
         let settings = [Kinds::Full, Kinds::Shallow].map(|kind| Publisher::new(domain, Settings::standard::<F>(kind)));
         let counted = Counted::default;
         let (received, local, shallow) = (counted(), counted(), counted());
-        Reassemblies { settings, changed: Signal::new(), received, local, shallow, family: PhantomData }
+        let (needed, changed) = (BTreeSet::new(), Signal::new());
+        Reassemblies { settings, changed, received, local, shallow, needed, family: PhantomData }
     }
     /// The current settings of a kind.
     pub fn settings(&self, kind: Kinds) -> Settings {
@@ -145,6 +149,17 @@ impl<F: Reassembled> Reassemblies<F> {
             let settings = *published.current();
             published.publish(Settings { connected: true, ..settings });
         }
+    }
+    /// Whether a room needs shallow reassembly on an interface.
+    pub(crate) fn needs(&self, interface: InterfaceId) -> bool {
+        self.needed.contains(&interface)
+    }
+    /// Notes it.
+    pub(crate) fn set_needed(&mut self, interface: InterfaceId, on: bool) {
+        match on {
+            true => self.needed.insert(interface),
+            false => self.needed.remove(&interface),
+        };
     }
     /// Waits for other settings.
     pub(crate) fn changed(&self) -> impl Future<Output = ()> + 'static {

@@ -3,7 +3,7 @@
 use quiver_control::{Control, ObjectError};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, FeatureSpec, Phase};
-use quiver_interface::{Direction, FeatureNode, InterfaceFeature};
+use quiver_interface::{Direction, FeatureNode, InterfaceFeature, InterfaceId, InterfaceName, Interfaces};
 
 use crate::config::{Reassemblies, Reassembly};
 use crate::family::Reassembled;
@@ -27,8 +27,8 @@ const SHALLOW_KNOWN: &[(&str, &str)] =
 pub(crate) const TOO_MANY: (&str, &str) = ("too-many-fragments", "reass_fragment_chain_too_long");
 
 impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
-    /// The limits hold of all interfaces.
-    type Setting = ();
+    /// The number of the interface. The limits hold of all.
+    type Setting = u32;
     const NODES: &'static [FeatureNode] = &[
         FeatureNode::new(Direction::Rx, FeatureSpec::new(F::NAMES.unicast, F::FULL, Phase::Reassembly))
             .also_called(FULL_KNOWN),
@@ -41,11 +41,17 @@ impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
     fn enables(&self, node: &FeatureNode) -> bool {
         if node.spec.node == F::FULL { self.full } else { self.shallow }
     }
-    fn word(&self, control: &Control, _: Direction) -> Result<(), ObjectError> {
-        // Before the first node begins: parts of a packet may come to several workers.
-        control.room_mut::<Dataplane>().connect_workers();
-        control.room_mut::<Reassemblies<F>>().connect();
-        Ok(())
+    fn word(&self, control: &Control, _: Direction) -> Result<u32, ObjectError> {
+        connect::<F>(control);
+        Ok(control.room::<Interfaces>().id_of(&self.interface.0)?.0)
+    }
+    fn release(control: &Control, interface: u32) {
+        // It was disabled with the object, but a room needs it.
+        let interface = InterfaceId(interface);
+        if control.room::<Reassemblies<F>>().needs(interface) {
+            // The node was enabled there before.
+            _ = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, F::SHALLOW, interface.0, true);
+        }
     }
     fn decider(_: &Control, node: &FeatureNode, record: &Record) -> Option<String> {
         match node.spec.node == F::FULL {
@@ -53,6 +59,26 @@ impl<F: Reassembled> InterfaceFeature for Reassembly<F> {
             false => shallow_decides::<F>(record),
         }
     }
+}
+
+/// Before the first node begins: parts of a packet may come to several workers.
+fn connect<F: Reassembled>(control: &Control) {
+    control.room_mut::<Dataplane>().connect_workers();
+    control.room_mut::<Reassemblies<F>>().connect();
+}
+
+/// Has later fragments that an interface receives get the ports of the first one, whatever is configured there; or no longer.
+///
+/// # Errors
+/// If the graph refuses the node.
+pub fn need_shallow<F: Reassembled>(control: &Control, interface: InterfaceId, on: bool) -> Result<(), ObjectError> {
+    connect::<F>(control);
+    control.room_mut::<Reassemblies<F>>().set_needed(interface, on);
+    let name = InterfaceName(control.room::<Interfaces>().name(interface));
+    let is_configured = control.objects().get::<Reassembly<F>>(&name).is_some_and(|object| object.shallow);
+    let on = on || is_configured;
+    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, F::SHALLOW, interface.0, on);
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
 }
 
 /// Why a fragment is handed to another worker.

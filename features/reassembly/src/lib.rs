@@ -23,6 +23,7 @@ pub mod place;
 pub mod shallow;
 
 pub use config::{Kinds, ReassemblySettings};
+pub use enabled::need_shallow;
 
 use std::sync::Arc;
 

@@ -13,8 +13,10 @@ use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Paged, Worker};
 use quiver_interface::Events;
 
+use crate::key::Key;
 use crate::record::Record;
 use crate::room::Room;
+use crate::second::Second;
 use crate::sessions::{Sessions, Time, remaining};
 use crate::tenant::{TenantRow, Tenants};
 
@@ -200,6 +202,34 @@ async fn visit(control: &Control, visit: Visit) {
 /// Ends sessions, some of each worker's in a turn; done when they have ended.
 pub async fn end_sessions(control: Control, which: Which) {
     visit(&control, Visit { which, changed: None }).await;
+}
+
+/// Ends the sessions with a second that `is` says, some of each worker's in a turn; done when they have ended.
+pub async fn end_translated(control: Control, is: impl Fn(&Key, &Second) -> bool + Clone + Send + 'static) {
+    let Some(sessions) = control.room::<Room>().sessions() else { return };
+    for number in 0..sessions.workers() {
+        let mut next = Some(0);
+        while let Some(first) = next {
+            let is = is.clone();
+            let some = move |_: &mut Worker, all: &Sessions| end_some(all, (number, first), is);
+            next = ask(&control, &sessions, number, some).await.flatten();
+        }
+    }
+    control.room::<Room>().changed.notify();
+}
+
+/// Ends those sessions of a worker whose records are from `first` on; returns the record to go on with.
+fn end_some(sessions: &Sessions, (number, first): (usize, u32), is: impl Fn(&Key, &Second) -> bool) -> Option<u32> {
+    let owned = sessions.of(number)?;
+    let mut shard = owned.shard();
+    let end = first.saturating_add(LOOKS).min(shard.used());
+    for index in first..end {
+        let at = sessions.at(number, index);
+        if sessions.translated(at).is_some_and(|session| is(&session.key, &session.second)) {
+            sessions.end(owned, &mut shard, (number, index));
+        }
+    }
+    (end < shard.used()).then_some(end)
 }
 
 /// Ends one session, by the worker that owns it and the index of its record; false if there is none.

@@ -1,5 +1,6 @@
 //! Interfaces whose received packets belong to sessions of a tenant.
 
+use std::io;
 use std::marker::PhantomData;
 
 use quiver_control::{Control, Object, ObjectError};
@@ -61,12 +62,14 @@ impl<F: Tracked> InterfaceFeature for SessionInterface<F> {
 /// # Errors
 /// If there is no such tenant, or no address space for the table.
 pub fn enter(control: &Control, tenant: &TenantId) -> Result<u32, ObjectError> {
-    let no_space = |error| {
-        let remedy = "say a smaller number of sessions in startup.conf: `sfdp { sessions ... }`";
-        ObjectError::field("tenant", format!("the table of sessions cannot be made ({error}); {remedy}"))
-    };
     begin(control).map_err(no_space)?;
     let slot = control.room::<Tenants>().slot(tenant.0);
     let unknown = || ObjectError::field("tenant", format!("there is no tenant {}", tenant.0));
     Ok(slot.ok_or_else(unknown)?.into())
+}
+
+/// The error of an object that needs the table of sessions, for which the system has no address space.
+pub fn no_space(error: io::Error) -> ObjectError {
+    let what = format!("the table of sessions cannot be made ({error})");
+    ObjectError::whole(what).remedy("start quiverd with a smaller number of `--sessions`")
 }

@@ -3,6 +3,7 @@
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -17,14 +18,16 @@ pub mod listing;
 pub mod node;
 pub mod record;
 pub mod room;
+pub mod second;
 pub mod service;
 pub mod sessions;
 pub mod shard;
 pub mod tcp;
 pub mod tenant;
 pub mod timeouts;
+pub mod translation;
 
-pub use interface::{SessionInterface, enter};
+pub use interface::{SessionInterface, enter, no_space};
 pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
 pub use tenant::Tenant;

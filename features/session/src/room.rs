@@ -59,9 +59,7 @@ impl Room {
         }
         let SessionDefaults { sessions, interval } = self.defaults;
         let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
-        // Each of these has a secret of its own.
-        let secret = [(); 4].map(|()| RandomState::new().build_hasher().finish());
-        let sessions = Sessions::new(workers, (sessions.clamp(1, SESSIONS_MAX), interval), secret, counters)?;
+        let sessions = Sessions::new(workers, (sessions.clamp(1, SESSIONS_MAX), interval), secret(), counters)?;
         self.shared.publish(Some(Arc::new(sessions)));
         Ok(self.begun.take())
     }
@@ -77,6 +75,12 @@ impl Room {
     pub fn defaults(&self) -> SessionDefaults {
         self.defaults
     }
+}
+
+/// A secret for a hash of keys.
+pub(crate) fn secret() -> [u64; 4] {
+    // Each of these has a secret of its own.
+    [(); 4].map(|()| RandomState::new().build_hasher().finish())
 }
 
 /// Sets the settings of all sessions; to be called before an interface has any.

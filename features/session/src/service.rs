@@ -63,7 +63,7 @@ impl Services {
 ///
 /// # Errors
 /// If there is no such node.
-pub(crate) fn add_passing(control: &Control, node: &'static str) -> Result<(), GraphError> {
+pub fn add_passing(control: &Control, node: &'static str) -> Result<(), GraphError> {
     let mut services = control.room_mut::<Services>();
     let mut dataplane = control.room_mut::<Dataplane>();
     for service in &services.services {

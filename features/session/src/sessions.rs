@@ -1,8 +1,8 @@
 //! All sessions: the directory, in which every worker finds them, and the records of each worker.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
@@ -12,6 +12,7 @@ use quiver_table::{Directory, Inserted, KeyedHash, Reference};
 
 use crate::key::Key;
 use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
+use crate::second::Seconds;
 use crate::shard::Shard;
 use crate::tenant::{TenantCounters, TenantRow};
 use crate::timeouts::{EMBRYONIC, seconds};
@@ -162,6 +163,8 @@ pub struct Sessions {
     hash: KeyedHash,
     owned: Box<[Owned]>,
     counters: TenantCounters,
+    /// Second keys, once a room translates.
+    pub(crate) seconds: OnceLock<Seconds>,
     /// Sessions there may be.
     most: usize,
     /// Ticks of an interval of the wheels.
@@ -197,6 +200,7 @@ impl Sessions {
             directory: Directory::new(most),
             hash: KeyedHash::new(secret),
             counters: counters.clone(),
+            seconds: OnceLock::new(),
             most,
             interval: interval.max(1),
         })
@@ -224,7 +228,8 @@ impl Sessions {
     }
     /// Bytes of the directory and of all records.
     pub fn bytes(&self) -> usize {
-        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>()
+        let seconds = self.seconds.get().map_or(0, Seconds::bytes);
+        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>() + seconds
     }
     /// Ticks of an interval of the wheels.
     pub fn interval(&self) -> u32 {
@@ -351,6 +356,9 @@ impl Sessions {
         let Some(key) = record.key() else { return };
         owned.removed.add(record.identity().tenant().into(), 1);
         self.directory.remove(self.hash(&key), self.own(worker, index));
+        if let Some(seconds) = self.seconds.get() {
+            seconds.end((worker, index), &key);
+        }
         record.end();
         shard.ended(index);
     }

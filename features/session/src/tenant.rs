@@ -215,12 +215,26 @@ impl Tenants {
     }
     /// A slot for a new tenant; None if all are taken.
     pub(crate) fn new_slot(&mut self, id: u32) -> Option<u16> {
+        let slot = self.take()?;
+        self.slots.insert(id, slot);
+        Some(slot)
+    }
+    fn take(&mut self) -> Option<u16> {
         let slot = self.free.find(|slot| u16::try_from(slot).is_ok_and(|slot| self.taken.contains(&slot)));
         let slot = u16::try_from(slot).ok()?;
         self.taken.insert(slot);
-        self.slots.insert(id, slot);
         self.counters.begin(slot);
         Some(slot)
+    }
+    /// A slot for sessions of a room that have no tenant among the objects; None if all are taken.
+    pub fn add_own(&mut self, row: TenantRow) -> Option<u16> {
+        let slot = self.take()?;
+        self.set(slot, row);
+        Some(slot)
+    }
+    /// Changes such a slot. Sessions have new timeouts from the next time on that they are looked at.
+    pub fn set_own(&mut self, slot: u16, row: TenantRow) {
+        self.set(slot, row);
     }
     /// Takes a tenant away; returns its slot, which stays taken until its sessions have ended.
     pub(crate) fn remove(&mut self, id: u32) -> Option<u16> {

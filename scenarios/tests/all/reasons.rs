@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 47] = [
+const EXCEPTIONS: [Exception; 50] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -104,6 +104,9 @@ const EXCEPTIONS: [Exception; 47] = [
     except(("sfdp-lookup-ip4", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
     except(("sfdp-lookup-ip6", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
     except(("sample-ip4-parser", "handoff-full"), BEHIND, "features/session/tests/all/limits.rs", NAMED),
+    except(("nat44-ed-input", "handoff-full"), BEHIND, "features/nat/tests/all/limits.rs", NAMED),
+    except(("nat44-ed-input", "session-table-full"), MANY, "features/nat/tests/all/limits.rs", NAT_FULL),
+    except(("nat44-ed-output", "session-table-full"), MANY, "features/nat/tests/all/limits.rs", NAT_FULL),
     except(("sfdp-lookup-ip4", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sfdp-lookup-ip6", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sample-ip4-parser", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
@@ -136,6 +139,7 @@ const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";
 const QUOTA: &str = "a_tenant_has_no_more_sessions_than_its_quota";
+const NAT_FULL: &str = "a_full_table_refuses_new_sessions_by_name";
 const NAMED: &str = "a_worker_that_does_not_keep_up_is_named";
 const PROGRAMS: &str = "no program of a scenario sends packets";
 const IMPOSSIBLE: &str = "what_cannot_be_is_dropped_by_name";

@@ -1,0 +1,353 @@
+//! `nat44-ed-input`: received packets find their session, or begin one, and pass its services. Packets that are not translated go on as
+//! without NAT.
+//!
+//! ICMP errors are rewritten here, because services follow packets of the ends, and not what routers say of them.
+
+use quiver_engine::{BLOCK, Context, Frame, Node, arcs};
+use quiver_ip::fault::Fault;
+use quiver_ip::fib::hop::Continuation;
+use quiver_session::key::{NoFlow, flow_of};
+use quiver_session::node::pass::Work;
+use quiver_session::second::Ip4End;
+use quiver_session::translation::Session;
+use quiver_wire::{Header, Ip4Header, V4};
+
+use super::begin::{Beginning, Place, Refused};
+use super::session::{self, Way, direction, flag, has, is_outbound, translated};
+use super::tables::{Own, Tables, context};
+use crate::counters::Path;
+use crate::decide::{Decision, inbound, outbound};
+use crate::egress::Egress;
+use crate::rewrite::{rewrite, rewrite_error};
+use crate::rules::Rules;
+use crate::sides::{INSIDE, OUTPUT, OUTSIDE};
+use crate::tuple::Tuple;
+
+arcs! {
+    /// Where packets go from here, besides services.
+    pub enum Next {
+        Pass => next_feature,
+        Owner => node "sfdp-handoff",
+        Lookup => node "ip4-lookup",
+        Again => node "ip4-lookup-again",
+        Hairpin => node "nat44-ed-input",
+        /// Senders are told that the hops ran out.
+        Expired => node "icmp4-error",
+        NoTranslation => drop "no-translation",
+        OutOfPorts => drop "out-of-ports",
+        InUse => drop "tuple-in-use",
+        Limit => drop "session-limit",
+        Fragment => drop "fragment",
+        Protocol => drop "unknown-protocol",
+        IcmpError => drop "icmp-error",
+        Malformed => drop "malformed",
+        Full => drop "session-table-full",
+        Busy => drop "handoff-full",
+    }
+}
+
+/// The node's name.
+pub const NAME: &str = "nat44-ed-input";
+
+impl From<NoFlow> for Next {
+    fn from(why: NoFlow) -> Next {
+        match why {
+            NoFlow::Fragment => Next::Fragment,
+            NoFlow::Protocol => Next::Protocol,
+            NoFlow::IcmpError => Next::IcmpError,
+            NoFlow::Malformed => Next::Malformed,
+        }
+    }
+}
+
+impl From<Refused> for Next {
+    fn from(why: Refused) -> Next {
+        match why {
+            Refused::Ports => Next::OutOfPorts,
+            Refused::Known => Next::InUse,
+            Refused::Limit => Next::Limit,
+            Refused::Full => Next::Full,
+        }
+    }
+}
+
+/// The node.
+pub struct Input {
+    /// What it reads.
+    pub tables: Tables,
+    /// What is the worker's own.
+    pub own: Own,
+}
+
+/// A row whose flow is known.
+#[derive(Clone, Copy)]
+struct Keyed {
+    tuple: Tuple,
+    /// Sides of the interface, and the slot of its table.
+    sides: u32,
+    slot: u32,
+    is_from_inside: bool,
+    is_error: bool,
+}
+
+/// Time to live of a packet.
+pub(super) fn ttl(bytes: &[u8]) -> u8 {
+    bytes.get(8).copied().unwrap_or_default()
+}
+
+impl Node for Input {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let Some(work) = self.tables.reads.begin(cx, Next::ARCS.len()) else { return };
+        let rules = self.tables.rules.read(cx.guard);
+        let mut keys: [Option<Keyed>; BLOCK] = [None; BLOCK];
+        // PERF: the misses of a whole frame are under way together.
+        for i in 0..frame.len() {
+            match self.keyed(cx, frame, i, (&work, rules)) {
+                Ok(row) => {
+                    match row.is_from_inside {
+                        true => work.sessions.prefetch_first(&self.key(&row).0),
+                        false => work.sessions.prefetch_second(&row.tuple.second(row.slot)),
+                    }
+                    keys[i] = Some(row);
+                }
+                Err(next) => self.leave(cx, frame, i, next),
+            }
+        }
+        for i in 0..frame.len() {
+            let Some(row) = keys[i] else { continue };
+            match self.find(&work, &row) {
+                Ok(Some(session)) if row.is_error => self.error(cx, frame, i, (&session, row)),
+                Ok(Some(session)) => self.known(cx, (frame, i), (&work, &session), row),
+                Ok(None) if row.is_error => {
+                    let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
+                    self.leave(cx, frame, i, next);
+                }
+                Ok(None) => self.unknown(cx, (frame, i), (&work, rules), row),
+                Err(next) => self.leave(cx, frame, i, next),
+            }
+        }
+    }
+}
+
+impl Input {
+    fn key(&self, row: &Keyed) -> (quiver_session::key::Key, bool) {
+        row.tuple.key(context(row.slot, false), self.tables.format)
+    }
+    /// The flow of a row and where it comes from.
+    fn keyed(
+        &self,
+        cx: &Context<'_>,
+        frame: &Frame,
+        i: usize,
+        (work, rules): (&Work<'_>, &Rules),
+    ) -> Result<Keyed, Next> {
+        let rx = frame.rx[i];
+        let sides = self.tables.sides_of(cx.guard, rx);
+        let slot = self.tables.routes.ingress.read(cx.guard).slot(rx);
+        let flow = match flow_of::<V4>(frame, cx.pool, i, self.tables.upper) {
+            Ok(flow) => flow,
+            Err(why) => return Err(self.without_session(cx, frame, (i, why.into()), rules)),
+        };
+        let tuple = Tuple::of(&flow);
+        let is_inside = sides & INSIDE != 0;
+        let is_outside = sides & (OUTSIDE | OUTPUT) != 0;
+        let is_from_inside = match (is_inside, is_outside) {
+            (true, true) => !rules.is_outside(tuple.destination.address),
+            (is_inside, _) => is_inside,
+        };
+        let is_from_inside = is_from_inside && !self.is_hairpin((cx, work), frame, i);
+        Ok(Keyed { tuple, sides, slot, is_from_inside, is_error: flow.is_error })
+    }
+    /// Whether a row was translated on its way from the inside, and comes back to it.
+    fn is_hairpin(&self, (cx, work): (&Context<'_>, &Work<'_>), frame: &Frame, i: usize) -> bool {
+        let Some(mark) = self.tables.reads.mark_of(cx, frame, i) else { return false };
+        let at = work.sessions.at(cx.worker, mark.index);
+        let session = work.sessions.translated(at).filter(|session| has(&session.second, flag::HAIRPIN));
+        session.is_some_and(|session| mark.direction == direction(&session, true))
+    }
+    /// The session of a row; None if it begins one.
+    ///
+    /// # Errors
+    /// If it is of a session, but comes from the wrong side.
+    fn find(&self, work: &Work<'_>, row: &Keyed) -> Result<Option<Session>, Next> {
+        if !row.is_from_inside {
+            let at = work.sessions.find_second(&row.tuple.second(row.slot));
+            return Ok(at.and_then(|at| work.sessions.translated(at)));
+        }
+        let (key, is_high) = self.key(row);
+        let Some(session) = work.sessions.find_first(&key).and_then(|at| work.sessions.translated(at)) else {
+            return Ok(None);
+        };
+        if is_high == has(&session.second, flag::INSIDE_HIGH) { Ok(Some(session)) } else { Err(Next::NoTranslation) }
+    }
+    /// A row of no flow, or an ICMP error about no session, goes on if it is for us, or would not be translated.
+    #[cold]
+    fn without_session(&self, cx: &Context<'_>, frame: &Frame, (i, why): (usize, Next), rules: &Rules) -> Next {
+        let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else { return why };
+        let (to, slot) = (header.destination().to_bits(), self.tables.routes.ingress.read(cx.guard).slot(frame.rx[i]));
+        let sides = |interface| self.tables.sides_of(cx.guard, interface);
+        match self.tables.routes.egress(cx.guard, slot, to) {
+            Egress::Local => Next::Pass,
+            Egress::Interface(interface) => {
+                let is_inside = sides(frame.rx[i]) & INSIDE != 0 && sides(interface) & OUTSIDE == 0;
+                if is_inside || (rules.forwards && !rules.is_outside(to)) { Next::Pass } else { why }
+            }
+            Egress::Other => why,
+        }
+    }
+    /// Lets a row leave, and counts it if it is dropped.
+    fn leave(&self, cx: &Context<'_>, frame: &mut Frame, i: usize, next: Next) {
+        if next as u16 >= Next::NoTranslation as u16 && !cx.is_rehearsal() {
+            let is_inside = self.tables.sides_of(cx.guard, frame.rx[i]) & INSIDE != 0;
+            self.own.counters.drop(is_inside, Path::Slow, frame.rx[i]);
+        }
+        frame.next[i] = next.into();
+    }
+    /// Rewrites an ICMP error about a packet of a session, whoever owns that.
+    fn error(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
+        if !has(&session.second, flag::FORWARDED) && !rewrite_row_error(cx, frame, i, session, row.is_from_inside) {
+            return self.leave(cx, frame, i, Next::Malformed);
+        }
+        self.count(cx, frame, i, (Path::Fast, &row));
+        Self::look_up(frame, i, (session, row));
+    }
+    /// Sends a translated row to the lookup.
+    fn look_up(frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
+        let next = match session::way(session, row.is_from_inside, row.slot) {
+            Way::On => Next::Lookup,
+            Way::Hairpin => Next::Hairpin,
+            Way::Table(slot) => {
+                frame.hop[i] = Continuation::Destination(slot).hop();
+                Next::Again
+            }
+        };
+        frame.next[i] = next.into();
+    }
+    fn count(&self, cx: &Context<'_>, frame: &Frame, i: usize, (path, row): (Path, &Keyed)) {
+        if !cx.is_rehearsal() {
+            self.own.counters.count((row.is_from_inside, path), row.tuple.protocol, frame.rx[i]);
+        }
+    }
+    /// A packet of a session.
+    fn known(
+        &self,
+        cx: &mut Context<'_>,
+        (frame, i): (&mut Frame, usize),
+        (work, session): (&Work<'_>, &Session),
+        row: Keyed,
+    ) {
+        if ttl(frame.bytes(cx.pool, i)) <= 1 {
+            return self.expired(frame, i);
+        }
+        self.count(cx, frame, i, (Path::Fast, &row));
+        self.enter(cx, (frame, i), (work, session), (row, false));
+    }
+    /// Senders learn of their own packet, not of a translated one.
+    fn expired(&self, frame: &mut Frame, i: usize) {
+        frame.hop[i] = Fault::TIME_EXCEEDED.0;
+        frame.next[i] = Next::Expired.into();
+    }
+    /// Sends a row to the first service of its session.
+    fn enter(
+        &self,
+        cx: &mut Context<'_>,
+        (frame, i): (&mut Frame, usize),
+        (work, session): (&Work<'_>, &Session),
+        (row, is_first): (Keyed, bool),
+    ) {
+        let (reads, direction) = (&self.tables.reads, direction(session, row.is_from_inside));
+        if usize::from(session.at.owner) != cx.worker {
+            if !reads.hand_over((cx, frame, i), work.sessions, (session.at, direction), Next::Owner) {
+                self.leave(cx, frame, i, Next::Busy);
+            }
+            return;
+        }
+        let at = work.sessions.at(cx.worker, session.at.index);
+        let Some(packet) = reads.packet_at((cx, work), (at, direction), (is_first, false)) else {
+            return self.leave(cx, frame, i, Next::NoTranslation);
+        };
+        if !cx.is_rehearsal() {
+            work.touch(cx, &packet, frame.length[i]);
+        }
+        work.pass(cx, frame, i, packet);
+    }
+    /// A packet that belongs to no session yet.
+    #[cold]
+    fn unknown(
+        &self,
+        cx: &mut Context<'_>,
+        (frame, i): (&mut Frame, usize),
+        (work, rules): (&Work<'_>, &Rules),
+        row: Keyed,
+    ) {
+        let (routes, guard) = (&self.tables.routes, cx.guard);
+        let egress = |end: Ip4End| routes.egress(guard, row.slot, end.address);
+        let mut leaves = row.slot;
+        let decision = if row.is_from_inside {
+            let egress = egress(row.tuple.destination);
+            let mut sides = 0;
+            if let Egress::Interface(interface) = egress {
+                sides = self.tables.sides_of(guard, interface);
+                leaves = routes.ingress.read(guard).slot(interface);
+            }
+            outbound(rules, &row.tuple, row.slot, (egress, sides))
+        } else {
+            inbound(rules, &row.tuple, row.slot, || egress(row.tuple.destination))
+        };
+        let plan = match decision {
+            Decision::Pass => return self.leave(cx, frame, i, Next::Pass),
+            Decision::NoTranslation if row.is_from_inside => return self.leave(cx, frame, i, Next::OutOfPorts),
+            Decision::NoTranslation => return self.leave(cx, frame, i, Next::NoTranslation),
+            Decision::Begin(plan) => plan,
+        };
+        if ttl(frame.bytes(cx.pool, i)) <= 1 {
+            return self.expired(frame, i);
+        }
+        let is_output = !row.is_from_inside && row.sides & OUTPUT != 0;
+        let place = Place { received: row.slot, leaves, is_output };
+        let beginning = Beginning { tables: &self.tables, own: &self.own, work, rules };
+        let begun = match cx.is_rehearsal() {
+            true => beginning.rehearse(cx, plan, &row.tuple, place),
+            false => beginning.begin(cx, plan, &row.tuple, place),
+        };
+        match begun {
+            Err(why) => self.leave(cx, frame, i, why.into()),
+            Ok(session) if cx.is_rehearsal() => {
+                rewrite_row(cx, frame, i, &session, row.is_from_inside);
+                Self::look_up(frame, i, (&session, row));
+            }
+            Ok(session) => {
+                debug_assert_eq!(is_outbound(&session), row.is_from_inside);
+                self.count(cx, frame, i, (Path::Slow, &row));
+                self.enter(cx, (frame, i), (work, &session), (row, true));
+            }
+        }
+    }
+}
+
+/// Rewrites a row that begins with its IP header.
+pub(super) fn rewrite_row(cx: &mut Context<'_>, frame: &mut Frame, i: usize, session: &Session, is_from_inside: bool) {
+    if has(&session.second, flag::FORWARDED) {
+        return;
+    }
+    let is_unfinished = frame.offload(cx.pool, i).is_some_and(|offload| offload.flags & 1 != 0);
+    rewrite(frame.bytes_mut(cx.pool, i), &translated(session, is_from_inside), is_unfinished);
+}
+
+/// Rewrites a row that is an ICMP error about a packet of a session; false if it is malformed.
+pub(super) fn rewrite_row_error(
+    cx: &mut Context<'_>,
+    frame: &mut Frame,
+    i: usize,
+    session: &Session,
+    is_from_inside: bool,
+) -> bool {
+    let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else { return false };
+    let (source, destination) = (header.source().to_bits(), header.destination().to_bits());
+    // It quotes a packet of the other direction, as that was on this side.
+    let (before, after) = (translated(session, !is_from_inside).reversed(), translated(session, is_from_inside));
+    // Routers on the inside have no address outside: the host's one stands for them (RFC 5508, REQ-5). Those outside have their own.
+    let source = if is_from_inside || source == before.source.address { after.source.address } else { source };
+    let destination = if destination == before.destination.address { after.destination.address } else { destination };
+    rewrite_error(frame.bytes_mut(cx.pool, i), (source, destination), &after.reversed())
+}

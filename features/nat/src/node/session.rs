@@ -1,0 +1,102 @@
+//! What a session's second says: directions, tuples, tables.
+
+use quiver_session::record::Direction;
+use quiver_session::second::Second;
+use quiver_session::translation::Session;
+
+use crate::tuple::Tuple;
+
+/// Flags of a second.
+pub mod flag {
+    /// The host on the inside is the higher end of the first key.
+    pub const INSIDE_HIGH: u16 = 1 << 0;
+    /// A static mapping says so.
+    pub const STATIC: u16 = 1 << 1;
+    /// The client's address is translated, too.
+    pub const TWICE: u16 = 1 << 2;
+    /// Packets are forwarded as they are.
+    pub const FORWARDED: u16 = 1 << 3;
+    /// The outside port is taken from the pool.
+    pub const OWNS_PORT: u16 = 1 << 4;
+    /// The port of the client on the inside is taken from the second pool.
+    pub const OWNS_FAR_PORT: u16 = 1 << 5;
+    /// Packets from the inside come back to the inside.
+    pub const HAIRPIN: u16 = 1 << 6;
+    /// Packets from the inside are translated where they leave.
+    pub const OUTPUT: u16 = 1 << 7;
+}
+
+/// Slots of tables, as a second's note has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSlots {
+    /// That of the host on the inside.
+    pub inside: u16,
+    /// That on the outside.
+    pub outside: u16,
+}
+
+impl TableSlots {
+    /// As a note.
+    pub fn note(self) -> u32 {
+        u32::from(self.inside) << 16 | u32::from(self.outside)
+    }
+    /// Those of a second.
+    pub fn of(second: &Second) -> TableSlots {
+        TableSlots { inside: (second.note >> 16) as u16, outside: second.note as u16 }
+    }
+}
+
+/// Whether a second has a flag.
+#[inline(always)]
+pub fn has(second: &Second, flag: u16) -> bool {
+    second.flags & flag != 0
+}
+
+/// The tuple of a session's packets from the inside, before translation.
+#[inline(always)]
+pub fn inside(session: &Session) -> Tuple {
+    Tuple::from_inside(&session.key, has(&session.second, flag::INSIDE_HIGH))
+}
+
+/// Whether the session was begun from the inside.
+#[inline(always)]
+pub fn is_outbound(session: &Session) -> bool {
+    session.is_from_high == has(&session.second, flag::INSIDE_HIGH)
+}
+
+/// The direction of packets that come from the inside, or from the outside.
+#[inline(always)]
+pub fn direction(session: &Session, is_from_inside: bool) -> Direction {
+    Direction::reverse(is_outbound(session) != is_from_inside)
+}
+
+/// The tuple of a packet from the inside, or from the outside, once it is translated.
+#[inline(always)]
+pub fn translated(session: &Session, is_from_inside: bool) -> Tuple {
+    if is_from_inside { Tuple::to_outside(&session.second.key) } else { inside(session).reversed() }
+}
+
+/// Where a translated packet is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In the table of the interface that received it.
+    On,
+    /// In the table of a slot.
+    Table(u16),
+    /// It is for a host on the inside, by that one's outside address.
+    Hairpin,
+}
+
+/// Where a translated packet from the inside, or from the outside, is looked up, if the table of the interface that received it has a slot.
+#[inline(always)]
+pub fn way(session: &Session, is_from_inside: bool, received: u32) -> Way {
+    let slots = TableSlots::of(&session.second);
+    let slot = match is_from_inside {
+        _ if has(&session.second, flag::FORWARDED) => return Way::On,
+        true if has(&session.second, flag::HAIRPIN) => return Way::Hairpin,
+        true if is_outbound(session) || has(&session.second, flag::OUTPUT) => return Way::On,
+        true => slots.outside,
+        false => slots.inside,
+    };
+    if u32::from(slot) == received { Way::On } else { Way::Table(slot) }
+}

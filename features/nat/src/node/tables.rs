@@ -1,0 +1,71 @@
+//! What the nodes read.
+
+use std::sync::{Arc, OnceLock};
+
+use quiver_engine::channel::Outbox;
+use quiver_engine::{Guard, MetadataKey, Paged, Snapshot};
+use quiver_ip::upper::Upper;
+use quiver_session::key::Format;
+use quiver_session::node::pass::Reads;
+
+use crate::counters::WorkerCounters;
+use crate::egress::Routes;
+use crate::ports::Ports;
+use crate::rules::Rules;
+use crate::sides::Sides;
+
+/// Slots of the tenants of sessions, which determine their chains.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    /// Sessions that are translated where packets come in.
+    pub input: u16,
+    /// Sessions from the inside that are translated where packets leave.
+    pub output: u16,
+    /// Sessions from the outside of the same interfaces.
+    pub inbound: u16,
+}
+
+/// What the nodes read.
+#[derive(Clone)]
+pub struct Tables {
+    /// Sessions.
+    pub reads: Reads,
+    /// Routes, for new sessions.
+    pub routes: Routes,
+    /// Rules.
+    pub rules: Snapshot<Rules>,
+    /// Sides of interfaces.
+    pub sides: Snapshot<Paged<Sides>>,
+    /// Ports, once an interface translates.
+    pub ports: Arc<OnceLock<Ports>>,
+    /// Tenants of sessions.
+    pub slots: Slots,
+    /// Format of the keys.
+    pub format: Format,
+    /// Timeout of ICMP sessions.
+    pub icmp_timeout: u8,
+    /// By which later fragments have ports.
+    pub upper: MetadataKey<Upper>,
+}
+
+impl Tables {
+    /// Sides of an interface: bits of [`sides`](crate::sides).
+    #[inline(always)]
+    pub fn sides_of(&self, guard: Guard<'_>, interface: u32) -> u32 {
+        self.sides.read(guard).get(interface as usize).map_or(0, |sides| sides.bits)
+    }
+}
+
+/// What a worker's node has beside the tables.
+pub struct Own {
+    /// Hears of the worker's first session.
+    pub begun: Outbox<()>,
+    /// Counters by interface.
+    pub counters: WorkerCounters,
+}
+
+/// The context of sessions of hosts in the table of a slot. Those that are translated where packets leave have another one, because a
+/// packet may pass both.
+pub fn context(slot: u32, is_output: bool) -> u32 {
+    (slot + 1) << 1 | u32::from(is_output)
+}

@@ -1,0 +1,163 @@
+//! Rewrites addresses, ports and checksums of packets (RFC 3022, 4.1), and those of the packets that ICMP errors quote (RFC 5508, 4).
+//!
+//! Checksums are updated by what changes (RFC 1624), so a packet that was damaged before stays recognizable. A UDP checksum of zero
+//! stays zero (RFC 3022, 4.1).
+
+use quiver_wire::IpProtocol;
+use quiver_wire::checksum::{update16, update32};
+
+use crate::tuple::Tuple;
+
+/// Places in an IPv4 header (RFC 791, 3.1).
+const CHECKSUM: usize = 10;
+const SOURCE: usize = 12;
+const DESTINATION: usize = 16;
+/// Smallest header.
+const HEADER: usize = 20;
+/// Bytes of an ICMP error in front of the quoted packet (RFC 792).
+const ICMP_HEADER: usize = 8;
+/// Where ICMP has its checksum, and an echo its identifier.
+const ICMP_CHECKSUM: usize = 2;
+const ICMP_IDENTIFIER: usize = 4;
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|word| u16::from_be_bytes(*word))
+}
+fn address(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
+}
+fn set<const N: usize>(bytes: &mut [u8], at: usize, to: [u8; N]) {
+    if let Some(place) = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = to;
+    }
+}
+
+/// Bytes of the IP header, and whether a transport header follows: not in later fragments.
+fn header(packet: &[u8]) -> Option<(usize, bool)> {
+    let length = usize::from(packet.first()? & 0xf) * 4;
+    let is_first = word(packet, 6)? & 0x1fff == 0;
+    (length >= HEADER && packet.len() >= length).then_some((length, is_first))
+}
+
+/// Sets source and destination of an IP header; returns those that it had.
+fn set_addresses(packet: &mut [u8], (source, destination): (u32, u32)) -> Option<(u32, u32)> {
+    let old = (address(packet, SOURCE)?, address(packet, DESTINATION)?);
+    let checksum = update32(word(packet, CHECKSUM)?, old.0, source);
+    set(packet, CHECKSUM, update32(checksum, old.1, destination).to_be_bytes());
+    set(packet, SOURCE, source.to_be_bytes());
+    set(packet, DESTINATION, destination.to_be_bytes());
+    Some(old)
+}
+
+/// Where the checksum of a transport header is, and whether it is optional.
+fn transport_checksum(protocol: u8) -> (usize, bool) {
+    if IpProtocol(protocol) == IpProtocol::TCP { (16, false) } else { (6, true) }
+}
+
+/// Gives a packet, from its IP header on, the source and destination of a tuple. `is_unfinished`: the checksum of the transport header is yet
+/// to be computed, so that the field has the sum of the pseudo header alone. False if the packet has no whole header.
+pub fn rewrite(packet: &mut [u8], to: &Tuple, is_unfinished: bool) -> bool {
+    let Some((length, is_first)) = header(packet) else { return false };
+    let Some(old) = set_addresses(packet, (to.source.address, to.destination.address)) else { return false };
+    let Some(upper) = packet.get_mut(length..).filter(|_| is_first) else { return true };
+    match IpProtocol(to.protocol) {
+        IpProtocol::TCP | IpProtocol::UDP => {
+            let (at, is_optional) = transport_checksum(to.protocol);
+            let (Some(source), Some(destination)) = (word(upper, 0), word(upper, 2)) else { return false };
+            if let Some(checksum) = word(upper, at).filter(|sum| !(is_optional && *sum == 0) || is_unfinished) {
+                let addresses = |sum| update32(update32(sum, old.0, to.source.address), old.1, to.destination.address);
+                let sum = if is_unfinished {
+                    !addresses(!checksum)
+                } else {
+                    let sum = update16(addresses(checksum), source, to.source.port);
+                    update16(sum, destination, to.destination.port)
+                };
+                // RFC 768: zero would mean that there is none.
+                let sum = if is_optional && sum == 0 && !is_unfinished { 0xffff } else { sum };
+                set(upper, at, sum.to_be_bytes());
+            }
+            set(upper, 0, to.source.port.to_be_bytes());
+            set(upper, 2, to.destination.port.to_be_bytes());
+        }
+        _ => {
+            let (Some(checksum), Some(old)) = (word(upper, ICMP_CHECKSUM), word(upper, ICMP_IDENTIFIER)) else {
+                return false;
+            };
+            set(upper, ICMP_CHECKSUM, update16(checksum, old, to.source.port).to_be_bytes());
+            set(upper, ICMP_IDENTIFIER, to.source.port.to_be_bytes());
+        }
+    }
+    true
+}
+
+/// The bytes of an ICMP message, of whose changes its checksum follows.
+struct Message<'p> {
+    bytes: &'p mut [u8],
+    checksum: u16,
+}
+
+impl Message<'_> {
+    /// Changes a word at an even place.
+    fn set(&mut self, at: usize, to: u16) {
+        if let Some(old) = word(self.bytes, at) {
+            self.checksum = update16(self.checksum, old, to);
+            set(self.bytes, at, to.to_be_bytes());
+        }
+    }
+    fn set_address(&mut self, at: usize, to: u32) {
+        self.set(at, (to >> 16) as u16);
+        self.set(at + 2, to as u16);
+    }
+}
+
+/// Gives an ICMP error, from its IP header on, a source and destination, and the packet that it quotes those of a tuple. The quoted transport
+/// checksum follows where it is quoted. False if there is no whole header.
+pub fn rewrite_error(packet: &mut [u8], (source, destination): (u32, u32), quoted: &Tuple) -> bool {
+    let Some((length, _)) = header(packet) else { return false };
+    if set_addresses(packet, (source, destination)).is_none() {
+        return false;
+    }
+    let Some(bytes) = packet.get_mut(length..) else { return false };
+    let Some(checksum) = word(bytes, ICMP_CHECKSUM) else { return false };
+    let Some(inner) = bytes.get(ICMP_HEADER..) else { return false };
+    let Some((length, _)) = header(inner) else { return false };
+    let (Some(old_source), Some(old_destination)) = (address(inner, SOURCE), address(inner, DESTINATION)) else {
+        return false;
+    };
+    let Some(ip_checksum) = word(inner, CHECKSUM) else { return false };
+    let upper = ICMP_HEADER + length;
+    let mut message = Message { bytes, checksum };
+    let (new_source, new_destination) = (quoted.source.address, quoted.destination.address);
+    let addresses = |sum| update32(update32(sum, old_source, new_source), old_destination, new_destination);
+    message.set(ICMP_HEADER + CHECKSUM, addresses(ip_checksum));
+    message.set_address(ICMP_HEADER + SOURCE, new_source);
+    message.set_address(ICMP_HEADER + DESTINATION, new_destination);
+    match IpProtocol(quoted.protocol) {
+        IpProtocol::TCP | IpProtocol::UDP => {
+            let (at, is_optional) = transport_checksum(quoted.protocol);
+            let ports = (word(message.bytes, upper), word(message.bytes, upper + 2));
+            if let (Some(sum), (Some(from), Some(to))) = (word(message.bytes, upper + at), ports)
+                && !(is_optional && sum == 0)
+            {
+                let sum = update16(addresses(sum), from, quoted.source.port);
+                let sum = update16(sum, to, quoted.destination.port);
+                message.set(upper + at, if is_optional && sum == 0 { 0xffff } else { sum });
+            }
+            message.set(upper, quoted.source.port);
+            message.set(upper + 2, quoted.destination.port);
+        }
+        _ => {
+            let old = (word(message.bytes, upper + ICMP_CHECKSUM), word(message.bytes, upper + ICMP_IDENTIFIER));
+            if let (Some(sum), Some(old)) = old {
+                message.set(upper + ICMP_CHECKSUM, update16(sum, old, quoted.source.port));
+                message.set(upper + ICMP_IDENTIFIER, quoted.source.port);
+            }
+        }
+    }
+    let checksum = message.checksum;
+    set(bytes, ICMP_CHECKSUM, checksum.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! The room on the control side: what is configured, and the rules for workers.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces};
+use quiver_ip::Ip;
+use quiver_ip::fib::TableId;
+use quiver_session::no_space;
+use quiver_session::expiry::end_translated;
+use quiver_session::key::Format;
+use quiver_session::node::lifecycle::LIFECYCLE;
+use quiver_session::second::{Ip4End, Second};
+use quiver_session::service::{Chain, Services};
+use quiver_session::tenant::{TenantRow, Tenants};
+use quiver_session::timeouts::{EMBRYONIC, ESTABLISHED, TCP_ESTABLISHED, TIMEOUTS_MAX};
+use quiver_session::translation;
+use quiver_wire::V4;
+
+use crate::config::{External, NatAddresses, NatInterface, NatInterfaceAddress, NatMapping, NatSettings};
+use crate::counters::NatCounters;
+use crate::node::session::{flag, has};
+use crate::node::tables::Slots;
+use crate::node::{output, service};
+use crate::ports::Ports;
+use crate::rules::{Local, Mapping, Pooled, Rules};
+
+/// The room.
+pub struct Nat {
+    settings: NatSettings,
+    addresses: BTreeMap<Ipv4Addr, NatAddresses>,
+    interface_addresses: BTreeMap<InterfaceName, NatInterfaceAddress>,
+    /// Mappings, with the rules that workers have of them: None while an interface has no address.
+    mappings: BTreeMap<<NatMapping as Object>::Key, (NatMapping, Option<Mapping>)>,
+    rules: Publisher<Rules>,
+    /// Ports of workers, once an interface translates.
+    pub(crate) ports: Arc<OnceLock<Ports>>,
+    pub(crate) slots: Slots,
+    icmp_timeout: u8,
+    /// Format of the sessions' keys.
+    pub(crate) format: Format,
+    pub(crate) counters: NatCounters,
+}
+
+impl Nat {
+    pub(crate) fn new(
+        domain: &Domain,
+        slots: Slots,
+        (format, icmp_timeout): (Format, u8),
+        counters: NatCounters,
+    ) -> Nat {
+        let settings = NatSettings::standard();
+        let rules = Rules::of_limit(settings.sessions);
+        let (addresses, interface_addresses, mappings, ports) = Default::default();
+        let rules = Publisher::new(domain, rules);
+        Nat { settings, addresses, interface_addresses, mappings, rules, ports, slots, icmp_timeout, format, counters }
+    }
+    /// Rules for workers.
+    pub fn rules(&self) -> Snapshot<Rules> {
+        self.rules.snapshot()
+    }
+    /// The rules as they were published last.
+    pub fn current(&self) -> &Rules {
+        self.rules.current()
+    }
+    /// Settings.
+    pub fn settings(&self) -> &NatSettings {
+        &self.settings
+    }
+}
+
+/// Address of the pool, the table that it serves, and whether it is for clients.
+pub(crate) type PooledAddress = (Ipv4Addr, Option<TableId>, bool);
+
+/// Addresses to which hosts are translated.
+pub(crate) fn pooled(control: &Control) -> impl Iterator<Item = Option<PooledAddress>> + use<> {
+    let of_range = |object: Rc<NatAddresses>| {
+        let (table, twice) = (object.table.map(TableId::from), object.twice_nat);
+        object.all().map(move |address| Some((Ipv4Addr::from_bits(address), table, twice)))
+    };
+    let ranges = control.walk::<NatAddresses>().flat_map(of_range);
+    let (interfaces, control) = (control.walk::<NatInterfaceAddress>(), control.clone());
+    let of_interface = move |object: Rc<NatInterfaceAddress>| {
+        address_of(&control, &object.interface).map(|address| (address, None, object.twice_nat))
+    };
+    ranges.chain(interfaces.map(of_interface))
+}
+
+/// Deletes the configuration of NAT44.
+pub(crate) fn clear(control: &Control) -> Result<(), ObjectError> {
+    fn delete_all<O: Object>(control: &Control) -> Result<(), ObjectError> {
+        control.walk::<O>().try_for_each(|object| control.delete::<O>(&object.key()))
+    }
+    delete_all::<NatInterface>(control)?;
+    delete_all::<NatMapping>(control)?;
+    delete_all::<NatAddresses>(control)?;
+    delete_all::<NatInterfaceAddress>(control)?;
+    delete_all::<NatSettings>(control)
+}
+
+/// Takes a range of addresses out of all ranges that have some of it.
+pub(crate) fn remove_addresses(control: &Control, removed: &NatAddresses) -> Result<(), ObjectError> {
+    let (first, last) = removed.range();
+    let mut found = false;
+    let ranges: Vec<_> = control.room::<Nat>().addresses.values().cloned().collect();
+    for range in ranges.iter().filter(|range| range.twice_nat == removed.twice_nat) {
+        let (from, to) = range.range();
+        if to < first || from > last {
+            continue;
+        }
+        found = true;
+        control.delete::<NatAddresses>(&range.first)?;
+        for (from, to) in [(from, first.wrapping_sub(1)), (last.wrapping_add(1), to)] {
+            // What is left on either side.
+            if (range.range().0..=range.range().1).contains(&from) && from <= to && (to < first || from > last) {
+                let last = (to != from).then(|| Ipv4Addr::from_bits(to));
+                control.put(NatAddresses { first: Ipv4Addr::from_bits(from), last, ..range.clone() })?;
+            }
+        }
+    }
+    let unknown = || ObjectError::whole(format!("{} is no address of the pool", removed.first));
+    found.then_some(()).ok_or_else(unknown)
+}
+
+/// The chains of a tenant of this room, whose packets of a direction that leave where they are translated end there.
+fn chains(control: &Control, ends: [&str; 2]) -> [Chain; 2] {
+    let services = control.room::<Services>();
+    let number = |name: &str| services.number(name).unwrap_or(quiver_session::service::DROP);
+    ends.map(|end| Chain::new(&[number(LIFECYCLE), number(service::NAME), number(end)]))
+}
+
+/// The tenants of sessions: those translated where they come in; those translated where they leave, from the inside and from the outside.
+pub(crate) fn tenants(control: &Control, icmp_timeout: u8) -> Option<Slots> {
+    const LOOKUP: &str = "ip4-lookup";
+    let timeouts = timeouts(&NatSettings::standard(), icmp_timeout);
+    let slot = |ends| {
+        let chains = chains(control, ends);
+        let row = TenantRow { is_there: true, id: u32::MAX, context: 0, sessions_max: 0, chains, timeouts };
+        control.room_mut::<Tenants>().add_own(row)
+    };
+    Some(Slots {
+        input: slot([LOOKUP, LOOKUP])?,
+        output: slot([output::END, LOOKUP])?,
+        inbound: slot([LOOKUP, output::END])?,
+    })
+}
+
+/// Timeouts of sessions, by number.
+fn timeouts(settings: &NatSettings, icmp_timeout: u8) -> [u32; TIMEOUTS_MAX] {
+    let mut values = [settings.tcp_transitory_timeout; TIMEOUTS_MAX];
+    for (number, seconds) in [
+        (EMBRYONIC, settings.tcp_transitory_timeout),
+        (ESTABLISHED, settings.udp_timeout),
+        (TCP_ESTABLISHED, settings.tcp_established_timeout),
+        (icmp_timeout, settings.icmp_timeout),
+    ] {
+        values.iter_mut().nth(number.into()).into_iter().for_each(|value| *value = seconds);
+    }
+    values
+}
+
+/// Makes the tables of sessions and the ports, unless they are there.
+///
+/// # Errors
+/// If the system refuses the address space of the tables.
+pub(crate) fn start(control: &Control) -> Result<(), ObjectError> {
+    let (ports, workers) = (control.room::<Nat>().ports.clone(), control.room::<Dataplane>().workers());
+    ports.get_or_init(|| Ports::new(workers));
+    translation::enable(control, move |worker, key, second| {
+        let Some(mut own) = ports.get().and_then(|ports| ports.of(worker)) else { return };
+        own.sessions = own.sessions.saturating_sub(1);
+        let protocol = second.key.protocol;
+        if has(second, flag::OWNS_PORT) {
+            own.set(second.key.near.address, protocol).free(second.key.near.port);
+        }
+        if has(second, flag::OWNS_FAR_PORT) {
+            let far = crate::tuple::Tuple::from_inside(key, has(second, flag::INSIDE_HIGH)).destination;
+            own.set(far.address, protocol).free(far.port);
+        }
+    })
+    .map_err(no_space)
+}
+
+/// The first IPv4 address of an interface.
+pub(crate) fn address_of(control: &Control, interface: &InterfaceName) -> Option<Ipv4Addr> {
+    let id = control.room::<Interfaces>().id_of(&interface.0).ok()?;
+    control.room::<Ip<V4>>().addresses(id).first().map(|address| address.address())
+}
+
+/// The slot of a table.
+pub(crate) fn slot_of(control: &Control, id: TableId) -> Option<u32> {
+    let ip = control.room::<Ip<V4>>();
+    let found = ip.current().tables.iter().position(|table| table.as_ref().is_some_and(|table| table.id == id));
+    found.map(|slot| slot as u32)
+}
+
+/// The rule of a mapping; None while its interface has no address.
+fn rule(control: &Control, mapping: &NatMapping) -> Option<Mapping> {
+    let address = match &mapping.external {
+        External::Address(address) => *address,
+        External::Interface(interface) => address_of(control, interface)?,
+    };
+    let outside = Ip4End { address: address.to_bits(), port: mapping.external_port };
+    let local = |address: Ipv4Addr, port, table: TableId, weight| {
+        let end = Ip4End { address: address.to_bits(), port };
+        Some(Local { end, table: slot_of(control, table)?, weight })
+    };
+    let locals: Option<Vec<_>> = if mapping.is_balancing() {
+        let backends = mapping.backends.iter();
+        backends.map(|backend| local(backend.address, backend.port, backend.table.into(), backend.weight)).collect()
+    } else {
+        let port = mapping.local_port.unwrap_or(mapping.external_port);
+        local(mapping.local.unwrap_or(address), port, mapping.table.into(), 1).map(|local| vec![local])
+    };
+    Some(Mapping {
+        outside,
+        protocol: mapping.protocol.number(),
+        locals: locals?.into(),
+        twice: mapping.twice_nat,
+        is_inbound_only: mapping.inbound_only,
+        is_sticky: mapping.affinity.is_some(),
+    })
+}
+
+/// Gives workers the pools.
+fn publish_pools(control: &Control) {
+    let (mut pool, mut twice_pool) = (vec![], vec![]);
+    {
+        let nat = control.room::<Nat>();
+        for addresses in nat.addresses.values() {
+            match addresses.twice_nat {
+                true => twice_pool.extend(addresses.all()),
+                false => {
+                    let table = addresses.table.map(|table| slot_of(control, table.into()).unwrap_or(u32::MAX));
+                    pool.extend(addresses.all().map(|address| Pooled { address, table }));
+                }
+            }
+        }
+        for own in nat.interface_addresses.values() {
+            let Some(address) = address_of(control, &own.interface).map(Ipv4Addr::to_bits) else { continue };
+            match own.twice_nat {
+                true => twice_pool.push(address),
+                false => pool.push(Pooled { address, table: None }),
+            }
+        }
+    }
+    control.room_mut::<Nat>().rules.edit(|rules| rules.set_pools(pool, twice_pool));
+}
+
+/// Gives workers the mappings of interfaces anew.
+fn publish_mappings_of_interfaces(control: &Control) {
+    let of_interfaces: Vec<_> = {
+        let nat = control.room::<Nat>();
+        let mappings = nat.mappings.values().map(|(mapping, _)| mapping);
+        mappings.filter(|mapping| matches!(mapping.external, External::Interface(_))).cloned().collect()
+    };
+    of_interfaces.into_iter().for_each(|mapping| drop(set_mapping(control, &mapping.key(), Some(mapping.clone()))));
+}
+
+/// Sets a mapping or takes it away; returns the rule that workers had of it.
+fn set_mapping(control: &Control, key: &<NatMapping as Object>::Key, mapping: Option<NatMapping>) -> Option<Mapping> {
+    let new = mapping.as_ref().and_then(|mapping| rule(control, mapping));
+    let mut nat = control.room_mut::<Nat>();
+    let old = nat.mappings.remove(key).and_then(|(_, old)| old);
+    nat.rules.edit(|rules| {
+        old.iter().for_each(|old| rules.remove(old));
+        new.iter().for_each(|new| rules.add(new.clone()));
+    });
+    mapping.into_iter().for_each(|mapping| drop(nat.mappings.insert(key.clone(), (mapping, new.clone()))));
+    old
+}
+
+/// Follows addresses of interfaces, and makes room for counters.
+pub(crate) fn follow(control: &Control, event: InterfaceEvent) {
+    match event {
+        InterfaceEvent::Created(id) => control.room::<Nat>().counters.grow(id),
+        InterfaceEvent::AddressAdded(_, IpAddr::V4(_)) | InterfaceEvent::AddressRemoved(_) => {
+            if !control.room::<Nat>().interface_addresses.is_empty() {
+                publish_pools(control);
+            }
+            publish_mappings_of_interfaces(control);
+        }
+        _ => {}
+    }
+}
+
+pub(crate) fn apply_settings(control: &Control, change: Change<'_, NatSettings>) -> Result<(), ObjectError> {
+    let (_, new) = change.sides();
+    let settings = new.cloned().unwrap_or_else(NatSettings::standard);
+    let (slots, timeouts) = {
+        let mut nat = control.room_mut::<Nat>();
+        let (forwards, most) = (settings.forwarding, settings.sessions);
+        nat.rules.edit(|rules| (rules.forwards, rules.sessions_max) = (forwards, most));
+        nat.settings = settings.clone();
+        (nat.slots, timeouts(&settings, nat.icmp_timeout))
+    };
+    for slot in [slots.input, slots.output, slots.inbound] {
+        let row = TenantRow { timeouts, ..control.room::<Tenants>().row(slot) };
+        control.room_mut::<Tenants>().set_own(slot, row);
+    }
+    Ok(())
+}
+
+/// Ends sessions of which a rule is gone, once workers do not have it any more.
+fn end_sessions(control: &Control, is: impl Fn(&Second) -> bool + Clone + Send + 'static) {
+    if control.room::<Nat>().ports.get().is_none() {
+        return;
+    }
+    let later = control.clone();
+    control.spawn("sessions of a NAT rule", async move {
+        let settled = later.room::<Dataplane>().settled();
+        settled.await;
+        end_translated(later, move |_, second| is(second)).await;
+    });
+}
+
+pub(crate) fn apply_addresses(control: &Control, change: Change<'_, NatAddresses>) -> Result<(), ObjectError> {
+    let (old, new) = change.sides();
+    {
+        let mut nat = control.room_mut::<Nat>();
+        old.into_iter().for_each(|old| drop(nat.addresses.remove(&old.first)));
+        new.into_iter().for_each(|new| drop(nat.addresses.insert(new.first, new.clone())));
+    }
+    publish_pools(control);
+    if let Some(old) = old {
+        let (first, last) = old.range();
+        let is_of = move |address: u32| (first..=last).contains(&address);
+        end_sessions(control, move |second| has(second, flag::OWNS_PORT) && is_of(second.key.near.address));
+    }
+    Ok(())
+}
+
+pub(crate) fn apply_interface_address(
+    control: &Control,
+    change: Change<'_, NatInterfaceAddress>,
+) -> Result<(), ObjectError> {
+    let (old, new) = change.sides();
+    let address = old.and_then(|old| address_of(control, &old.interface));
+    {
+        let mut nat = control.room_mut::<Nat>();
+        old.into_iter().for_each(|old| drop(nat.interface_addresses.remove(&old.interface)));
+        new.into_iter().for_each(|new| drop(nat.interface_addresses.insert(new.interface.clone(), new.clone())));
+    }
+    publish_pools(control);
+    if let Some(address) = address.map(Ipv4Addr::to_bits) {
+        end_sessions(control, move |second| has(second, flag::OWNS_PORT) && second.key.near.address == address);
+    }
+    Ok(())
+}
+
+pub(crate) fn apply_mapping(control: &Control, change: Change<'_, NatMapping>) -> Result<(), ObjectError> {
+    let (old, new) = change.sides();
+    let Some(key) = new.or(old).map(Object::key) else { return Ok(()) };
+    let ended = set_mapping(control, &key, new.cloned());
+    if let Some(ended) = ended {
+        end_sessions(control, move |second| {
+            let near = second.key.near;
+            let is_of = if ended.is_of_address() {
+                near.address == ended.outside.address
+            } else {
+                (near, second.key.protocol) == (ended.outside, ended.protocol)
+            };
+            has(second, flag::STATIC) && is_of
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! The integration tests of this crate, in one program, for each costs a link.
+
+mod limits;
+mod pool;
+mod router;
