@@ -13,12 +13,13 @@
 //!   other entry, or has undone all tentative ones that it saw, makes its entry live.
 //!
 //! Reasons and measurements: docs/decisions/0047-session-directory.md.
-use crate::in_huge_pages;
 use crate::memory::prefetch;
 use std::hint::select_unpredictable;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 mod bucket;
+mod buckets;
 mod insert;
 mod tags;
 #[cfg(all(test, not(loom)))]
@@ -26,6 +27,7 @@ mod tests;
 
 pub use bucket::Reference;
 use bucket::{Bucket, Entry};
+use buckets::Buckets;
 use tags::SLOTS;
 
 /// Result of [`Directory::insert`].
@@ -54,7 +56,7 @@ struct Counter(AtomicU64);
 /// differ, because [`Directory::remove`] and [`Directory::replace`] identify an entry by tag and reference.
 pub struct Directory {
     /// Those of the two choices, then the overflow area.
-    buckets: Box<[Bucket]>,
+    buckets: Buckets,
     /// Where the overflow area begins.
     overflow: usize,
     capacity: usize,
@@ -81,21 +83,24 @@ struct Place {
 }
 
 impl Directory {
-    /// A directory for `capacity` entries, all of which fit. It takes 9.5 bytes for each, and allocates them here.
+    /// A directory for `capacity` entries, all of which fit. It takes 9.5 bytes for each, page by page as entries come.
+    ///
+    /// # Errors
+    /// If the system refuses the address space.
     ///
     /// # Panics
     /// If the capacity is more than 2^32: indices of records have 32 bits.
-    pub fn new(capacity: usize) -> Directory {
+    pub fn new(capacity: usize) -> io::Result<Directory> {
         assert!(capacity <= 1 << 32, "a directory has at most 2^32 entries, not {capacity}");
         // PERF: with sessions that come and go at full capacity, 9.9 % of them overflow (0047): a load of 80 % there.
         let overflow = (capacity + capacity / 16).div_ceil(SLOTS).max(1);
         let spare = if cfg!(loom) { 1 } else { capacity.div_ceil(8 * SLOTS) + 8 };
-        Directory {
-            buckets: in_huge_pages(overflow + spare, |_| Bucket::new()),
+        Ok(Directory {
+            buckets: Buckets::new(overflow + spare)?,
             overflow,
             capacity,
             counters: (0..COUNTERS).map(|_| Counter(AtomicU64::new(0))).collect(),
-        }
+        })
     }
 
     /// The number of entries that fit. More may.
@@ -103,9 +108,9 @@ impl Directory {
         self.capacity
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory, once all pages have been used.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.buckets) + size_of_val(&*self.counters)
+        self.buckets.len() * size_of::<Bucket>() + size_of_val(&*self.counters)
     }
 
     /// Number of slots, in which the load of the directory can be expressed.
@@ -272,12 +277,12 @@ impl Directory {
 
     #[inline(always)]
     fn bucket(&self, number: u32) -> Option<&Bucket> {
-        self.buckets.get(number as usize)
+        self.buckets.get(number)
     }
 
     #[inline(always)]
     fn fetch(&self, bucket: u32) {
-        prefetch(self.buckets.as_ptr().wrapping_add(bucket as usize));
+        prefetch(self.buckets.address(bucket));
     }
 
     /// Counts entries of an owner.

@@ -145,7 +145,7 @@ fn insert(directory: &Directory, key: u32, index: u32) -> Inserted {
 }
 /// A directory with entries of other keys.
 fn directory_with(others: u32) -> loom::sync::Arc<Directory> {
-    let directory = Directory::new(SLOTS);
+    let directory = Directory::new(SLOTS).expect("memory");
     (0..others).for_each(|key| assert_eq!(insert(&directory, key, 0), Inserted::New));
     loom::sync::Arc::new(directory)
 }

@@ -88,7 +88,7 @@ async fn ask<T: Send + 'static>(
 /// Makes the table of sessions and starts the rounds, unless that has been done.
 ///
 /// # Errors
-/// If the system refuses the address space of the records.
+/// If the system refuses the address space of the table.
 pub(crate) fn begin(control: &Control) -> io::Result<()> {
     let workers = {
         let mut dataplane = control.room_mut::<Dataplane>();

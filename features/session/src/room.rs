@@ -52,7 +52,7 @@ impl Room {
     /// Makes the table of sessions, unless it is there; then `begun` hears of the first session of a worker.
     ///
     /// # Errors
-    /// If the system refuses the address space of the records.
+    /// If the system refuses the address space of the table.
     pub(crate) fn make(&mut self, workers: usize, counters: &TenantCounters) -> io::Result<Option<Inbox<()>>> {
         if self.begun.is_none() {
             return Ok(None);

@@ -4,18 +4,17 @@
 //! with it. Seconds have a directory of their own, so that sessions without one cost nothing, and are counted once. They end with their
 //! sessions, and the room hears of it. [`translation`](crate::translation) has what rooms call.
 
-use std::sync::OnceLock;
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 pub use quiver_table::Reference;
-use quiver_table::{Directory, Inserted, KeyedHash};
+use quiver_table::{Cells, Directory, Inserted, KeyedHash};
+use zerocopy::FromZeros;
 
 use crate::key::Key;
 use crate::record::OWNED_MAX;
 
-/// Entries are allocated by so many at once.
-const CHUNK: usize = 1024;
 /// Kind of entries in the directory of seconds: there is one.
 const KIND: u8 = 0;
 
@@ -64,9 +63,9 @@ pub struct Second {
 const LIVE: u64 = 1 << 8;
 
 /// A [`Second`] in memory, of atomic words, as a record.
-#[derive(Default)]
-#[repr(align(32))]
-struct Line([AtomicU64; 3]);
+#[derive(Default, FromZeros)]
+#[repr(C, align(32))]
+struct Line([AtomicU64; 3], [u8; 8]);
 
 impl Line {
     fn store(&self, second: &Second) {
@@ -102,28 +101,30 @@ impl Line {
 /// Called by a worker, of a session of its own that ends: the worker, the session's key and its second.
 pub(crate) type Ended = Box<dyn Fn(usize, &Key, &Second) + Send + Sync>;
 
-/// The lines of a worker, by the indexes of its records.
-type Lines = Box<[OnceLock<Box<[Line]>>]>;
-
 /// All seconds.
 pub(crate) struct Seconds {
     directory: Directory,
     hash: KeyedHash,
-    lines: Box<[Lines]>,
+    /// The lines of each worker, by the indexes of its records.
+    lines: Box<[Cells<Line>]>,
+    most: usize,
     ended: Ended,
 }
 
 impl Seconds {
     /// None yet, of so many sessions of these workers at most.
-    pub(crate) fn new((workers, most): (usize, usize), secret: [u64; 4], ended: Ended) -> Seconds {
-        let chunks = (most * 2).min(OWNED_MAX).div_ceil(CHUNK);
-        let lines = |_| (0..chunks).map(|_| OnceLock::new()).collect();
-        Seconds {
-            directory: Directory::new(most),
+    ///
+    /// # Errors
+    /// If the system refuses the address space of the tables.
+    pub(crate) fn new((workers, sessions): (usize, usize), secret: [u64; 4], ended: Ended) -> io::Result<Seconds> {
+        let most = (sessions * 2).min(OWNED_MAX);
+        Ok(Seconds {
+            directory: Directory::new(sessions)?,
             hash: KeyedHash::new(secret),
-            lines: (0..workers).map(lines).collect(),
+            lines: (0..workers).map(|_| Cells::reserve(most, true)).collect::<io::Result<_>>()?,
+            most,
             ended,
-        }
+        })
     }
     fn hash(&self, key: &SecondKey) -> u64 {
         let [addresses, ports] = key.words();
@@ -131,13 +132,15 @@ impl Seconds {
     }
     #[inline(always)]
     fn line(&self, worker: usize, index: u32) -> Option<&Line> {
-        let index = index as usize;
-        self.lines.get(worker)?.get(index / CHUNK)?.get()?.get(index % CHUNK)
+        self.lines.get(worker)?.get(index as usize)
     }
+    /// The same; allocates it. None beyond the last one, or if the system has no memory; for the owner.
     fn allocate(&self, worker: usize, index: u32) -> Option<&Line> {
-        let index = index as usize;
-        let chunk = self.lines.get(worker)?.get(index / CHUNK)?;
-        chunk.get_or_init(|| (0..CHUNK).map(|_| Line::default()).collect()).get(index % CHUNK)
+        let (lines, count) = (self.lines.get(worker)?, index as usize + 1);
+        if count > lines.usable() && (count > self.most || lines.commit(count).is_err()) {
+            return None;
+        }
+        lines.get(index as usize)
     }
     /// The second of a session.
     #[inline(always)]
@@ -184,8 +187,7 @@ impl Seconds {
     }
     /// Bytes of the directory and of the lines.
     pub(crate) fn bytes(&self) -> usize {
-        let chunks = |lines: &Lines| lines.iter().filter(|chunk| chunk.get().is_some()).count();
-        self.directory.bytes() + self.lines.iter().map(chunks).sum::<usize>() * CHUNK * size_of::<Line>()
+        self.directory.bytes() + self.lines.iter().map(Cells::bytes).sum::<usize>()
     }
 }
 

@@ -176,7 +176,7 @@ impl Sessions {
     /// addresses that share a bucket.
     ///
     /// # Errors
-    /// If the system refuses the address space of the records.
+    /// If the system refuses the address space of the table.
     pub(crate) fn new(
         workers: usize,
         (most, interval): (usize, u32),
@@ -197,7 +197,7 @@ impl Sessions {
         };
         Ok(Sessions {
             owned: (0..workers).map(owned).collect::<io::Result<_>>()?,
-            directory: Directory::new(most),
+            directory: Directory::new(most)?,
             hash: KeyedHash::new(secret),
             counters: counters.clone(),
             seconds: OnceLock::new(),

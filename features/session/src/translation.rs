@@ -26,7 +26,10 @@ pub fn enable(control: &Control, ended: impl Fn(usize, &Key, &Second) + Send + S
     let sessions = control.room::<Room>().sessions();
     if let Some(sessions) = sessions {
         let limits = (sessions.workers(), sessions.capacity());
-        sessions.seconds.get_or_init(|| Seconds::new(limits, secret(), Box::new(ended)));
+        if sessions.seconds.get().is_none() {
+            let seconds = Seconds::new(limits, secret(), Box::new(ended))?;
+            sessions.seconds.get_or_init(|| seconds);
+        }
     }
     Ok(())
 }

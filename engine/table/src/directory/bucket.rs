@@ -83,10 +83,12 @@ pub(super) struct Survey {
 }
 
 /// A cache line of slots.
-#[repr(align(64))]
+#[cfg_attr(not(loom), derive(zerocopy::FromZeros))]
+#[repr(C, align(64))]
 pub(super) struct Bucket([AtomicU64; SLOTS]);
 
 impl Bucket {
+    #[cfg(any(loom, test))]
     pub(super) fn new() -> Bucket {
         Bucket(std::array::from_fn(|_| AtomicU64::new(0)))
     }

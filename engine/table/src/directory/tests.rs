@@ -9,9 +9,13 @@ fn record(index: u32) -> Reference {
     Reference { owner: 1, kind: 2, index }
 }
 
+fn entry_at(directory: &Directory, place: Place) -> Entry {
+    directory.bucket(place.bucket).expect("a bucket").entry(place.slot)
+}
+
 /// A directory in which a worker was stopped in the middle of an insertion.
 fn with_tentative(index: u32) -> (Directory, Place, Entry) {
-    let directory = Directory::new(100);
+    let directory = Directory::new(100).expect("address space");
     let (place, entry) = directory.insert_half(HASH, record(index));
     (directory, place, entry)
 }
@@ -22,7 +26,7 @@ fn readers_overlook_a_tentative_entry() {
     assert_eq!(directory.find(HASH, |_| true), None);
     assert_eq!(directory.candidate(&directory.home(HASH)), None);
     assert!(!directory.remove(HASH, record(1)) && !directory.replace(HASH, record(1), record(2)));
-    assert_eq!(directory.buckets[place.bucket as usize].entry(place.slot), entry);
+    assert_eq!(entry_at(&directory, place), entry);
 }
 
 /// A tentative entry may still lose to a third one, so no insertion may return it; and its worker may not run for long.
@@ -36,7 +40,7 @@ fn a_tentative_entry_that_stays_is_undone() {
     });
     assert_eq!(inserted, Inserted::New);
     assert_eq!(looks, 65, "it gets time");
-    let bucket = &directory.buckets[place.bucket as usize];
+    let bucket = directory.bucket(place.bucket).expect("a bucket");
     assert!(!bucket.change(place.slot, entry, Entry::live(1, record(1))), "its inserter notices");
     assert_eq!(directory.insert(HASH, record(1), |_| true), Inserted::Known(record(2)));
     assert_eq!(directory.len(), 1);
@@ -45,7 +49,7 @@ fn a_tentative_entry_that_stays_is_undone() {
 /// One of a later place at once, and one of another key not at all.
 #[test]
 fn a_tentative_entry_behind_an_insertion_is_undone_at_once() {
-    let directory = Directory::new(100);
+    let directory = Directory::new(100).expect("address space");
     assert_eq!(directory.insert(HASH, record(0), |_| false), Inserted::New);
     let halves = [1, 2].map(|index| directory.insert_half(HASH, record(index)));
     assert!(directory.remove(HASH, record(0)));
@@ -55,14 +59,14 @@ fn a_tentative_entry_behind_an_insertion_is_undone_at_once() {
         to != record(2)
     });
     assert_eq!((inserted, looks), (Inserted::New, 1));
-    let left = halves.map(|(place, _)| directory.buckets[place.bucket as usize].entry(place.slot));
+    let left = halves.map(|(place, _)| entry_at(&directory, place));
     assert_eq!(left, [Entry::FREE, halves[1].1]);
 }
 
 /// Counts of passes go up and down by the same, so that searches stay short in a directory that was full before.
 #[test]
 fn nothing_is_left_of_entries_that_are_gone() {
-    let (directory, hash) = (Directory::new(1000), KeyedHash::new([9; 4]));
+    let (directory, hash) = (Directory::new(1000).expect("address space"), KeyedHash::new([9; 4]));
     for round in 0..3 {
         let keys = || (0..1150).map(|n| (n, hash.hash(&[u64::from(round * 10_000 + n)])));
         let there: Vec<_> =
@@ -88,7 +92,7 @@ fn is_clean(directory: &Directory) -> bool {
 #[test]
 fn an_insertion_that_was_undone_begins_again_and_leaves_nothing() {
     for is_before in [true, false] {
-        let directory = Directory::new(100);
+        let directory = Directory::new(100).expect("address space");
         let others: Vec<_> = (10..26).map(record).collect();
         others.iter().for_each(|other| assert_eq!(directory.insert(HASH, *other, |_| false), Inserted::New));
         let (first, second, mut looks) = (record(0), record(1), 0);

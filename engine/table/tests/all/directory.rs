@@ -39,7 +39,7 @@ proptest! {
     #[cfg_attr(miri, ignore = "it is about answers, not memory, and would take hours")]
     fn agrees_with_the_oracle(hashes in prop::collection::vec(any::<u64>(), 1..20), changes in prop::collection::vec(change(), 1..600)) {
         // Keys share hashes, so that buckets overflow and tags are not enough. The records are only added to.
-        let directory = Directory::new(60);
+        let directory = Directory::new(60).expect("address space");
         let (mut records, mut oracle) = (vec![], HashMap::<u32, Reference>::new());
         let hash = |key: u32| hashes[key as usize % hashes.len()];
         for change in changes {
@@ -82,7 +82,7 @@ proptest! {
 fn as_many_as_configured_fit_and_stay_when_others_come_and_go() {
     let sizes: &[u32] = if cfg!(miri) { &[1, 70] } else { &[0, 1, 7, 64, 1000, 1 << 16, 1 << 20] };
     for &capacity in sizes {
-        let directory = Directory::new(capacity as usize);
+        let directory = Directory::new(capacity as usize).expect("address space");
         assert_eq!((directory.capacity(), directory.is_empty()), (capacity as usize, true));
         (0..capacity).for_each(|n| assert_eq!(insert(&directory, n), Inserted::New, "{n} of {capacity}"));
         assert!((0..capacity).all(|n| finds(&directory, n)));
@@ -101,7 +101,7 @@ fn as_many_as_configured_fit_and_stay_when_others_come_and_go() {
 
 #[test]
 fn it_is_full_at_no_less_than_95_percent_of_its_slots() {
-    let directory = Directory::new(if cfg!(miri) { 300 } else { 1 << 18 });
+    let directory = Directory::new(if cfg!(miri) { 300 } else { 1 << 18 }).expect("address space");
     let taken = (0..).take_while(|n| insert(&directory, *n) == Inserted::New).count() as u32;
     assert!(f64::from(taken) > 0.95 * directory.slots() as f64, "{taken} of {}", directory.slots());
     assert!((0..taken).all(|n| finds(&directory, n)), "a refusal changes nothing");
@@ -113,7 +113,7 @@ fn it_is_full_at_no_less_than_95_percent_of_its_slots() {
 
 #[test]
 fn candidates_are_the_entries_of_most_keys() {
-    let directory = Directory::new(1 << 14);
+    let directory = Directory::new(1 << 14).expect("address space");
     (0..1 << 14).for_each(|n| assert_eq!(insert(&directory, n), Inserted::New));
     let right = (0..1 << 14).filter(|n| directory.candidate(&directory.prefetch(hash(*n))) == Some(record(*n))).count();
     let wrong = (1 << 14..1 << 15).filter(|n| directory.candidate(&directory.prefetch(hash(*n))).is_some()).count();
@@ -131,7 +131,7 @@ fn many_writers_make_one_entry_per_key_and_lose_none() {
     const RECORDS: usize = 18;
     // The keys have three hashes, so that they overflow.
     let hash = |key: u64| hash(key as u32 % 3);
-    let directory = Directory::new(KEYS + WORKERS);
+    let directory = Directory::new(KEYS + WORKERS).expect("address space");
     let records: Vec<[AtomicU64; RECORDS]> =
         (0..WORKERS).map(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))).collect();
     let is = |key: u64| {

@@ -46,12 +46,12 @@ struct Sessions {
 }
 
 impl Sessions {
-    fn new() -> Sessions {
-        Sessions {
-            directory: Directory::new(CONFIGURED),
+    fn new() -> Result<Sessions, String> {
+        Ok(Sessions {
+            directory: Directory::new(CONFIGURED).map_err(|error| format!("no address space: {error}"))?,
             hash: KeyedHash::new([1, 2, 3, 4]),
             records: in_huge_pages(CONFIGURED, |_| Record { key: [0; 2], _rest: [0; 6] }),
-        }
+        })
     }
     fn has(&self, to: Reference, key: &Key) -> bool {
         self.records.get(to.index as usize).is_some_and(|record| record.key == *key)
@@ -149,7 +149,7 @@ fn look_up(sessions: &Sessions, from: u32, expected: usize) -> Result<f64, Strin
 
 /// Sessions are opened until all are there, and then found in random order, and others looked for. Then each is replaced by another.
 pub fn sessions() -> Result<Vec<Row>, String> {
-    let mut sessions = Sessions::new();
+    let mut sessions = Sessions::new()?;
     let (mut new, mut replaced, mut overflowed) = (vec![], vec![], [0; 2]);
     for first in (0..SESSIONS).step_by(WINDOW as usize) {
         let mut next = first;
