@@ -69,7 +69,7 @@ pub fn register(control: &Control) -> Result<(), NatError> {
     let icmp_timeout = register_timeout(control, "nat-icmp", 60).map_err(SessionError::from)?;
     let format = KeyFormat { name: "nat44", show: ip4_end };
     let format = control.room_mut::<Formats>().add(format).map_err(SessionError::from)?;
-    register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone() })?;
+    register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout })?;
     register_service(control, Service::terminal(output::END)).map_err(SessionError::from)?;
     let slots = room::tenants(control, icmp_timeout).ok_or(NatError::Tenants)?;
     let (nat, upper) = {
@@ -95,8 +95,8 @@ pub fn register(control: &Control) -> Result<(), NatError> {
 
 /// Registers the service that rewrites.
 fn register_rewrite(control: &Control, rewrite: Rewrite) -> Result<(), NatError> {
-    let Rewrite { reads, routes } = rewrite;
-    let make = move |_| Rewrite { reads: reads.clone(), routes: routes.clone() };
+    let Rewrite { reads, routes, icmp_timeout } = rewrite;
+    let make = move |_| Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout };
     let spec = NodeSpec::new(service::NAME, service::Next::ARCS, make).describe(describe::<V4>);
     control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
     register_service(control, Service::new(service::NAME)).map_err(SessionError::from)?;
