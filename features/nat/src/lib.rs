@@ -35,7 +35,7 @@ use quiver_ip::upper;
 use quiver_session::key::{Formats, KeyFormat};
 use quiver_session::listing::ip4_end;
 use quiver_session::service::add_passing;
-use quiver_session::{Service, SessionError, register_service, register_timeout};
+use quiver_session::{Service, SessionError, register_service};
 use quiver_wire::V4;
 
 use counters::NatCounters;
@@ -66,7 +66,7 @@ pub enum NatError {
 /// If a name is taken.
 pub fn register(control: &Control) -> Result<(), NatError> {
     let (reads, routes) = (quiver_session::reads(control), Routes::new(control));
-    let icmp_timeout = register_timeout(control, "nat-icmp", 60).map_err(SessionError::from)?;
+    let icmp_timeout = room::ICMP_TIMEOUT;
     let format = KeyFormat { name: "nat44", show: ip4_end };
     let format = control.room_mut::<Formats>().add(format).map_err(SessionError::from)?;
     register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout })?;
