@@ -35,7 +35,7 @@ use quiver_ip::upper;
 use quiver_session::key::{Formats, KeyFormat};
 use quiver_session::listing::ip4_end;
 use quiver_session::service::add_passing;
-use quiver_session::{Service, SessionError, register_service, register_timeout};
+use quiver_session::{Service, SessionError, register_service};
 use quiver_wire::V4;
 
 use counters::NatCounters;
@@ -66,10 +66,10 @@ pub enum NatError {
 /// If a name is taken.
 pub fn register(control: &Control) -> Result<(), NatError> {
     let (reads, routes) = (quiver_session::reads(control), Routes::new(control));
-    let icmp_timeout = register_timeout(control, "nat-icmp", 60).map_err(SessionError::from)?;
+    let icmp_timeout = room::ICMP_TIMEOUT;
     let format = KeyFormat { name: "nat44", show: ip4_end };
     let format = control.room_mut::<Formats>().add(format).map_err(SessionError::from)?;
-    register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone() })?;
+    register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout })?;
     register_service(control, Service::terminal(output::END)).map_err(SessionError::from)?;
     let slots = room::tenants(control, icmp_timeout).ok_or(NatError::Tenants)?;
     let (nat, upper) = {
@@ -95,8 +95,8 @@ pub fn register(control: &Control) -> Result<(), NatError> {
 
 /// Registers the service that rewrites.
 fn register_rewrite(control: &Control, rewrite: Rewrite) -> Result<(), NatError> {
-    let Rewrite { reads, routes } = rewrite;
-    let make = move |_| Rewrite { reads: reads.clone(), routes: routes.clone() };
+    let Rewrite { reads, routes, icmp_timeout } = rewrite;
+    let make = move |_| Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout };
     let spec = NodeSpec::new(service::NAME, service::Next::ARCS, make).describe(describe::<V4>);
     control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
     register_service(control, Service::new(service::NAME)).map_err(SessionError::from)?;

@@ -37,8 +37,8 @@ pub struct PortSet {
 }
 
 impl PortSet {
-    /// All of a range are free.
-    pub fn new(range: Range<u32>) -> PortSet {
+    /// All of a range are free. The first one that [`PortSet::take_next`] gives out is that of a number, modulo their number.
+    pub fn new(range: Range<u32>, first: u32) -> PortSet {
         let fill = |bits: usize| -> Box<[u64]> {
             let word = |at: usize| match bits.saturating_sub(at * BITS) {
                 left if left >= BITS => u64::MAX,
@@ -47,7 +47,8 @@ impl PortSet {
             (0..bits.div_ceil(BITS)).map(word).collect()
         };
         let free = fill(range.len());
-        PortSet { words: fill(free.len()), free, last: range.len().saturating_sub(1), range, taken: 0 }
+        let last = (first as usize + range.len().saturating_sub(1)) % range.len().max(1);
+        PortSet { words: fill(free.len()), free, last, range, taken: 0 }
     }
     /// Number of ports that are taken.
     pub fn taken(&self) -> u32 {
@@ -78,7 +79,7 @@ impl PortSet {
         if self.free[at] == 0 {
             self.words[at / BITS] &= !(1 << (at % BITS));
         }
-        (self.last, self.taken) = (place, self.taken + 1);
+        self.taken += 1;
     }
     /// Takes the next free port behind the one that was given out last, so that a freed one is not used again at once. Looks at a few
     /// words, however many are taken.
@@ -86,6 +87,7 @@ impl PortSet {
         let from = self.last + 1;
         let place = self.next_free(from).or_else(|| self.next_free(0))?;
         self.take_place(place);
+        self.last = place;
         Some(self.port(place))
     }
     fn next_free(&self, from: usize) -> Option<usize> {
@@ -145,8 +147,10 @@ pub struct WorkerPorts {
 impl WorkerPorts {
     /// The ports of an address, for a protocol.
     pub fn set(&mut self, address: u32, protocol: u8) -> &mut PortSet {
-        let range = &self.range;
-        self.sets.entry((address, class(protocol))).or_insert_with(|| PortSet::new(range.clone()))
+        let (range, class) = (&self.range, class(protocol));
+        // Ports that hosts choose themselves are often low: others begin somewhere else, by Fibonacci hashing.
+        let first = (address << 2 | u32::from(class)).wrapping_mul(0x9e37_79b9) >> 8;
+        self.sets.entry((address, class)).or_insert_with(|| PortSet::new(range.clone(), first))
     }
     /// Ports of an address that are taken: of TCP, UDP and ICMP.
     pub fn taken(&self, address: u32) -> [u32; 3] {
@@ -196,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_port_is_given_out_once_and_freed_ones_again() {
-        let mut ports = PortSet::new(range_of(0, 1));
+        let mut ports = PortSet::new(range_of(0, 1), 7);
         let all: BTreeSet<_> = std::iter::from_fn(|| ports.take_next()).collect();
         assert_eq!((all.len(), ports.taken()), (64_512, 64_512));
         assert_eq!((all.first(), all.last()), (Some(&1024), Some(&65535)));
@@ -208,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_freed_port_is_not_the_next_one() {
-        let mut ports = PortSet::new(1024..1124);
+        let mut ports = PortSet::new(1024..1124, 0);
         assert_eq!((ports.take_next(), ports.take_next()), (Some(1024), Some(1025)));
         ports.free(1025);
         assert_eq!(ports.take_next(), Some(1026));
@@ -221,7 +225,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         for size in [1, 2, 63, 64, 65, 100, 4096, 4097, 64_512] {
             let range = FIRST_PORT..FIRST_PORT + size;
-            let (mut ports, mut taken) = (PortSet::new(range.clone()), BTreeSet::new());
+            let (mut ports, mut taken) = (PortSet::new(range.clone(), size), BTreeSet::new());
             for step in 0..20_000u32 {
                 match random.u32(..4) {
                     0 => {

@@ -149,6 +149,9 @@ pub(crate) fn tenants(control: &Control, icmp_timeout: u8) -> Option<Slots> {
     })
 }
 
+/// Number of the timeout of ICMP sessions: the last one, which only tenants of this room have. VPP's clients expect that the others' are five.
+pub(crate) const ICMP_TIMEOUT: u8 = TIMEOUTS_MAX as u8 - 1;
+
 /// Timeouts of sessions, by number.
 fn timeouts(settings: &NatSettings, icmp_timeout: u8) -> [u32; TIMEOUTS_MAX] {
     let mut values = [settings.tcp_transitory_timeout; TIMEOUTS_MAX];
@@ -158,7 +161,7 @@ fn timeouts(settings: &NatSettings, icmp_timeout: u8) -> [u32; TIMEOUTS_MAX] {
         (TCP_ESTABLISHED, settings.tcp_established_timeout),
         (icmp_timeout, settings.icmp_timeout),
     ] {
-        values.iter_mut().nth(number.into()).into_iter().for_each(|value| *value = seconds);
+        values.get_mut(usize::from(number)).into_iter().for_each(|value| *value = seconds);
     }
     values
 }
@@ -322,8 +325,12 @@ pub(crate) fn apply_addresses(control: &Control, change: Change<'_, NatAddresses
     let (old, new) = change.sides();
     {
         let mut nat = control.room_mut::<Nat>();
-        old.into_iter().for_each(|old| drop(nat.addresses.remove(&old.first)));
-        new.into_iter().for_each(|new| drop(nat.addresses.insert(new.first, new.clone())));
+        if let Some(old) = old {
+            nat.addresses.remove(&old.first);
+        }
+        if let Some(new) = new {
+            nat.addresses.insert(new.first, new.clone());
+        }
     }
     publish_pools(control);
     if let Some(old) = old {

@@ -76,7 +76,7 @@ impl Mapping {
         let port = if self.is_sticky { 0 } else { u64::from(client.port) };
         // Fibonacci hashing: neighboring ports and addresses are spread evenly.
         let mixed = (u64::from(client.address) << 16 | port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let mut at = mixed * total >> 32;
+        let mut at = (mixed * total) >> 32;
         for local in self.locals.iter() {
             match at.checked_sub(local.weight.into()) {
                 Some(rest) => at = rest,

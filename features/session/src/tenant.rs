@@ -215,20 +215,18 @@ impl Tenants {
     }
     /// A slot for a new tenant; None if all are taken.
     pub(crate) fn new_slot(&mut self, id: u32) -> Option<u16> {
-        let slot = self.take()?;
-        self.slots.insert(id, slot);
-        Some(slot)
-    }
-    fn take(&mut self) -> Option<u16> {
         let slot = self.free.find(|slot| u16::try_from(slot).is_ok_and(|slot| self.taken.contains(&slot)));
         let slot = u16::try_from(slot).ok()?;
         self.taken.insert(slot);
+        self.slots.insert(id, slot);
         self.counters.begin(slot);
         Some(slot)
     }
-    /// A slot for sessions of a room that have no tenant among the objects; None if all are taken.
+    /// A slot for sessions of a room that have no tenant among the objects; None if all are taken. Such slots are the highest ones: clients
+    /// expect that their first tenant has slot 0.
     pub fn add_own(&mut self, row: TenantRow) -> Option<u16> {
-        let slot = self.take()?;
+        let slot = (0..=u16::MAX).rev().find(|slot| !self.taken.contains(slot))?;
+        self.taken.insert(slot);
         self.set(slot, row);
         Some(slot)
     }

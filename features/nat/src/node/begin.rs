@@ -84,7 +84,7 @@ impl<'w> Beginning<'_, 'w> {
         }
         let session = match plan {
             Plan::Outbound(Near::Fixed(near)) => self.store(cx, self.outbound(packet, place, (near, flag::STATIC))),
-            Plan::Outbound(Near::Pool) => self.from_pool((cx, ports), packet, place),
+            Plan::Outbound(Near::Pool) => self.pooled((cx, ports), packet, place),
             Plan::Inbound { far: Far::Plain, .. } => self.store(cx, self.inbound(plan, packet, place)?),
             Plan::Inbound { far: Far::Pool, .. } => self.twice((cx, ports), self.inbound(plan, packet, place)?),
         }?;
@@ -145,7 +145,7 @@ impl<'w> Beginning<'_, 'w> {
         })
     }
     /// A session from the inside whose outside end is of the pool.
-    fn from_pool(&self, (cx, ports): (&Context<'w>, &Ports), packet: &Tuple, place: Place) -> Result<Session, Refused> {
+    fn pooled(&self, (cx, ports): (&Context<'w>, &Ports), packet: &Tuple, place: Place) -> Result<Session, Refused> {
         let protocol = packet.protocol;
         // Whether sessions to other destinations may have the port of an outside end.
         let is_free = |near: Ip4End| {

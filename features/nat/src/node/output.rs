@@ -15,6 +15,7 @@ use super::session::{direction, flag, has};
 use super::tables::{Own, Tables, context};
 use crate::counters::Path;
 use crate::decide::{Decision, output};
+use crate::egress::Egress;
 use crate::rules::Rules;
 use crate::tuple::Tuple;
 
@@ -115,6 +116,8 @@ impl Output {
             }
             Some(session) => (session, false),
             None if rules.is_outside(tuple.source.address) => return Turn::Leaves(Next::Pass),
+            // What we answer in place seems received.
+            None if self.is_ours(cx, received, tuple.source.address) => return Turn::Leaves(Next::Pass),
             None if flow.is_error => return Turn::Leaves(self.without_session(Next::IcmpError, rules)),
             None => {
                 let plan = match output(rules, &tuple, received) {
@@ -136,6 +139,9 @@ impl Output {
         };
         self.count(cx, frame, i, (if is_first { Path::Slow } else { Path::Fast }, &tuple));
         self.enter(cx, (frame, i), (work, &session), is_first)
+    }
+    fn is_ours(&self, cx: &Context<'_>, table: u32, address: u32) -> bool {
+        self.tables.routes.egress(cx.guard, table, address) == Egress::Local
     }
     /// Without a pool to translate to, and with forwarding, rows of no session go on as they are.
     fn without_session(&self, why: Next, rules: &Rules) -> Next {

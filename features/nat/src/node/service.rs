@@ -3,6 +3,8 @@
 use quiver_engine::{Context, Frame, Node, arcs};
 use quiver_ip::fib::hop::Continuation;
 use quiver_session::node::pass::Reads;
+use quiver_session::record::Status;
+use quiver_wire::IpProtocol;
 
 use super::input::rewrite_row;
 use super::session::{self, Way, direction};
@@ -26,6 +28,8 @@ pub struct Rewrite {
     pub reads: Reads,
     /// Tables of interfaces.
     pub routes: Routes,
+    /// Timeout of ICMP sessions.
+    pub icmp_timeout: u8,
 }
 
 impl Node for Rewrite {
@@ -38,6 +42,12 @@ impl Node for Rewrite {
                 return work.pass(cx, frame, i, packet);
             };
             let is_from_inside = packet.mark.direction == direction(&session, true);
+            let status = packet.record.status();
+            let is_icmp = IpProtocol(session.second.key.protocol) == IpProtocol::ICMP4;
+            if is_icmp && status.timeout != self.icmp_timeout && !cx.is_rehearsal() {
+                // The state of the session has changed, and its time with it.
+                work.set_status(packet, Status { timeout: self.icmp_timeout, ..status });
+            }
             rewrite_row(cx, frame, i, &session, is_from_inside);
             match session::way(&session, is_from_inside, ingress.slot(frame.rx[i])) {
                 Way::On => work.pass(cx, frame, i, packet),
