@@ -7,7 +7,7 @@ use quiver_wire::{IpProtocol, Prefix, V4, V6};
 
 use crate::prefix::AnyPrefix;
 use crate::range::Range;
-use crate::rule::{Action, Rule};
+use crate::rule::{Action, Fields, Rule};
 
 /// A list as workers have it.
 #[derive(Clone, Debug)]
@@ -27,6 +27,18 @@ impl List {
         let asks_flags = rules.iter().any(|rule| rule.tcp_mask != 0);
         let (ip4, ip6) = (rules.iter().filter_map(Test::of::<V4>), rules.iter().filter_map(Test::of::<V6>));
         List { rules: rules.into(), ip4: ip4.collect(), ip6: ip6.collect(), asks_flags }
+    }
+    /// How packets are matched, for people.
+    pub(crate) fn matching(&self) -> String {
+        "one rule after the other, eight packets at once".to_owned()
+    }
+    /// The number of the first rule that matches a packet.
+    pub fn find(&self, fields: &Fields) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.meets(fields))
+    }
+    /// The action of that rule. None if no rule matches.
+    pub fn decide(&self, fields: &Fields) -> Option<Action> {
+        Some(self.rules.get(self.find(fields)?)?.action)
     }
 }
 

@@ -130,11 +130,6 @@ impl Rule {
     }
 }
 
-/// The action of the first rule that matches the packet. None if no rule does.
-pub fn decide(rules: &[Rule], fields: &Fields) -> Option<Action> {
-    rules.iter().find(|rule| rule.meets(fields)).map(|rule| rule.action)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +177,8 @@ mod tests {
     #[test]
     fn the_first_rule_decides() {
         let rules = [rule("deny dst 10.0.1.0/24 proto 17 dport 53"), rule("permit dst 10.0.0.0/16 proto 17")];
-        let to = |text: &str| decide(&rules, &fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
+        let list = crate::List::new(&rules);
+        let to = |text: &str| list.decide(&fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 53"), Some(Action::Deny));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 54"), Some(Action::Permit));
         assert_eq!(to("10.1.1.1 ttl 64 / udp 1 > 54"), None);

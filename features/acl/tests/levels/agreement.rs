@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use quiver_acl::node::{Bridged, Look, Routed};
-use quiver_acl::{Action, Rule, decide, text};
+use quiver_acl::{Action, Rule, text};
 use quiver_engine::Level;
 use quiver_interface::Direction;
 use quiver_scenarios::ROOMS;
@@ -101,7 +101,9 @@ fn list(text: &str) -> Vec<Rule> {
 /// Whether lists let a packet pass, asked by plain code.
 fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8]) -> bool {
     match L::fields(packet, Direction::Rx) {
-        Ok(Some(fields)) => lists.iter().find_map(|rules| decide(rules, &fields)) == Some(Action::Permit),
+        Ok(Some(fields)) => {
+            lists.iter().flatten().find(|rule| rule.meets(&fields)).is_some_and(|rule| rule.action == Action::Permit)
+        }
         Ok(None) => true,
         Err(_) => false,
     }
