@@ -35,7 +35,9 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(Command::waiting("show acl-plugin tables", help, show_tables));
     let help = "Show sessions of ACLs: none, since rules that permit replies are refused.";
     let show = "show acl-plugin sessions [verbose <level:u32>]";
-    control.commands().add(Command::new(show, help, show_sessions).argument("level", "level of detail, without effect"));
+    control
+        .commands()
+        .add(Command::new(show, help, show_sessions).argument("level", "level of detail, without effect"));
     let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
     let help = "Append an ACL to the input or output list of an interface, or remove it.";
     let attach = Command::new(attach, help, set_interface).argument("input", "received packets");

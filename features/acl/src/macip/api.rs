@@ -4,7 +4,7 @@ use quiver_compat::types::{InterfaceIndex, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_interface::api::{dump, name};
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{InterfaceId, Interfaces, LOCAL};
 use quiver_wire::MacAddress;
 
 use super::config::{MacipAcl, MacipInterface, MacipNumber};
@@ -224,6 +224,10 @@ fn add_del(control: &Control, request: MacipAclInterfaceAddDel) -> Result<(), Re
     if request.is_add {
         if control.objects().get::<MacipAcl>(&request.acl_index).is_none() {
             return Err(unknown(request.acl_index));
+        }
+        if request.sw_if_index == LOCAL.into() {
+            // As VPP, which takes it: `local0` receives nothing, so there is nothing to check, and no object of it.
+            return Ok(());
         }
         return Ok(control.put(MacipInterface { interface, acl: MacipNumber(request.acl_index) })?);
     }

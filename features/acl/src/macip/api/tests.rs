@@ -50,6 +50,7 @@ fn lists_come_change_and_go() {
     let of = |interface| MacipAclInterfaceListDetails { sw_if_index: InterfaceIndex(interface), acls: vec![1] };
     assert_eq!(listed, [of(1), of(3)]);
     assert_eq!(caller.dump(&MacipAclInterfaceListDump { sw_if_index: InterfaceIndex(2) }), []);
+    assert_eq!(attach(caller, true, 0, 0), Ok(()), "VPP's tests give one to local0");
     assert_eq!(attach(caller, true, 1, 9), Err(Retval::NO_SUCH_ENTRY));
     assert_eq!(attach(caller, true, 9, 0), Err(Retval::INVALID_SW_IF_INDEX));
     assert_eq!((attach(caller, false, 1, 0), attach(caller, false, 1, 0)), (Ok(()), Err(Retval::NO_SUCH_ENTRY)));
