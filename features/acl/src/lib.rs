@@ -1,8 +1,9 @@
 //! Access control lists: ordered rules, of which the first match permits or denies a packet. Interfaces check received
 //! and sent packets by them, and other rooms use them.
 //!
-//! - [`rule`]: a rule, and what it looks at of a packet; [`lanes`]: the same of eight packets at once. [`prefix`], [`range`]: words of
-//!   rules.
+//! - [`rule`]: a rule, and what it looks at of a packet; [`lanes`]: the same of eight packets at once. [`prefix`], [`range`], [`part`]:
+//!   words of rules.
+//! - [`space`]: lists with many rules, on [`tuples`], where the first of many patterns is found.
 //! - [`config`]: the objects of kind `acls`; [`lists`]: the lists as workers have them, with the counters of rules.
 //! - [`interface`]: objects of kind `acl-interfaces`, which say where lists hold; [`node`]: the nodes that ask them.
 //! - [`ethertype`]: objects of kind `acl-ethertypes`; [`ethertype_node`]: the nodes that ask them.
@@ -20,11 +21,14 @@ pub mod lanes;
 pub mod lists;
 pub mod macip;
 pub mod node;
+pub mod part;
 pub mod prefix;
 pub mod range;
 pub mod rule;
 mod said;
+pub mod space;
 pub mod text;
+pub mod tuples;
 
 pub use config::{Acl, AclNumber};
 pub use interface::AclInterface;
@@ -43,9 +47,17 @@ use ethertype::{AclEthertypes, EtherTypeNumber};
 use ethertype_node::CheckEthertype;
 use node::{Bridged, Check, Look, Routed};
 
-/// Bytes that a list takes, about, and each of its rules with what nodes check packets against.
+/// Bytes that a list takes, about, and each of its rules with its counters and what nodes check packets against.
 const LIST: u64 = 2048;
-const RULE: u64 = 512;
+const RULE: u64 = 640;
+
+/// Bytes of the memory budget that a list takes: those of a list with many rules have rows of tuples, for whole packets and later
+/// fragments of both families.
+fn memory(acl: &Acl) -> u64 {
+    let rules = acl.rules.len();
+    let rows = if rules > space::LINEAR_MAX { 4 * tuples::rows_bytes(rules, space::masks(&acl.rules)) } else { 0 };
+    LIST + RULE * rules as u64 + rows as u64
+}
 
 /// Registers the room. Bridges and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -61,7 +73,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     ];
     control.insert_room(room);
     let kind = Kind::new(config::apply).check(config::check);
-    control.objects().add(kind.memory(|acl| LIST + RULE * acl.rules.len() as u64));
+    control.objects().add(kind.memory(memory));
     feature::register(control, attached, nodes)?;
     control.objects().add(Kind::new(config::apply_settings).check(config::check_settings));
     let passing = FeatureSettings::<AclEthertypes>::new(control);

@@ -49,11 +49,14 @@ pub struct Rule {
 /// Packet fields that rules match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    source: IpAddr,
-    destination: IpAddr,
-    protocol: u8,
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, of the same family.
+    pub destination: IpAddr,
+    /// Protocol behind the IP header and IPv6's extension headers.
+    pub protocol: u8,
     /// Not of later fragments, unless shallow reassembly knows it.
-    upper: Option<Upper>,
+    pub upper: Option<Upper>,
 }
 
 fn is_icmp(protocol: IpProtocol) -> bool {
@@ -98,7 +101,7 @@ impl Rule {
         matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol)
     }
     /// Whether the rule matches the ports, or type and code, of a packet of its protocol.
-    fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
+    pub(crate) fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
         let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
         let flags = protocol != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
         (numbers || !Rule::has_numbers(protocol)) && flags
