@@ -8,11 +8,11 @@ use quiver_engine::Traffic;
 use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
-use crate::config::{ACLS_MAX, Acl, AclNumber, AclSettings};
+use crate::config::{Acl, AclNumber, AclSettings};
 use crate::ethertype::AclEthertypes;
 use crate::interface::{AclInterface, word};
 use crate::lanes::List;
-use crate::lists::Acls;
+use crate::lists::{ACLS_MAX, Acls};
 use crate::text;
 
 pub(crate) fn register(control: &Control) {

@@ -2,7 +2,7 @@
 
 use quiver_control::{Change, Control, Object, ObjectError};
 
-use crate::lists::Acls;
+use crate::lists::{ACLS_MAX, Acls};
 use crate::rule::Rule;
 
 quiver_control::reference! {
@@ -23,8 +23,7 @@ pub struct Acl {
     pub rules: Vec<Rule>,
 }
 
-/// Lists there can be, and rules of one.
-pub const ACLS_MAX: u32 = 1 << 16;
+/// Rules of a list, at most.
 pub(crate) const RULES_MAX: usize = 1 << 16;
 
 /// Settings of all lists.

@@ -274,7 +274,7 @@ mod tests {
 
     fn rule(r: &mut Rng) -> Rule {
         let is_ip6 = r.bool();
-        let mut prefix = |r: &mut Rng| {
+        let prefix = |r: &mut Rng| {
             let length =
                 if is_ip6 { [0, 32, 48, 64, 127, 128][r.usize(..6)] } else { [0, 8, 16, 24, 31, 32][r.usize(..6)] };
             let text = format!("{}/{length}", address(r, is_ip6));

@@ -7,7 +7,6 @@ use quiver_control::LowestFree;
 use quiver_engine::stats::{Entry, Segment};
 use quiver_engine::{Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
-use crate::config::ACLS_MAX;
 use crate::lanes::List;
 use crate::rule::{Fields, Rule};
 
@@ -36,6 +35,9 @@ impl Known {
         self.matches.as_ref().map(|matches| matches.sum(rule as u32)).unwrap_or_default()
     }
 }
+
+/// Lists there can be.
+pub const ACLS_MAX: u32 = 1 << 16;
 
 /// Lists of a page: a change of one copies its page.
 const PAGE: usize = 64;

@@ -1,4 +1,4 @@
-//! What the messages about lists of both kinds have in common.
+//! Fields that the messages about lists of both kinds share.
 
 use quiver_compat::types::Prefix;
 use quiver_compat::{Refusal, Retval, Wire};

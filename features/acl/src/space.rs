@@ -1,7 +1,6 @@
 //! Lists with many rules: their rules as patterns, by family.
 
 use quiver_engine::{LANES, Mask8};
-use quiver_ip::Family;
 use quiver_ip::upper::Upper;
 use quiver_wire::IpProtocol;
 
@@ -71,7 +70,7 @@ impl<const W: usize> Space<W> {
     }
     /// Number of tuples of whole packets.
     pub fn tuples(&self) -> usize {
-        self.whole.len()
+        self.whole.count()
     }
 }
 

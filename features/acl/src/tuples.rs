@@ -202,7 +202,7 @@ impl<const W: usize> Tuples<W> {
         }
     }
     /// Number of tuples.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.tuples.len()
     }
 }
@@ -219,13 +219,13 @@ impl Slice {
 /// Bytes of the rows of so many items in so many tuples, at most.
 pub fn rows_bytes(items: usize, tuples: usize) -> usize {
     let sets = tuples.div_ceil(64);
-    SLICES_MAX * sets * 8 << bits_for(items, sets)
+    (SLICES_MAX * sets * 8) << bits_for(items, sets)
 }
 
 /// Bits of slices: twice as many rows as items, as far as there is room.
 fn bits_for(items: usize, sets: usize) -> u32 {
     let wanted = (2 * items).next_power_of_two().trailing_zeros().clamp(BITS_MIN, BITS_MAX);
-    let fits = |bits: &u32| SLICES_MAX * sets.max(1) * 8 << bits <= ROWS_MAX;
+    let fits = |bits: &u32| (SLICES_MAX * sets.max(1) * 8) << bits <= ROWS_MAX;
     (BITS_MIN..=wanted).rev().find(fits).unwrap_or(BITS_MIN)
 }
 
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn without_items_nothing_is_found() {
         let tuples = Tuples::<3>::new(vec![]);
-        assert_eq!((tuples.find(&[1, 2, 3], |_| true), tuples.len()), (None, 0));
+        assert_eq!((tuples.find(&[1, 2, 3], |_| true), tuples.count()), (None, 0));
     }
 
     #[test]

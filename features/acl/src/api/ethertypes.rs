@@ -23,28 +23,28 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
 /// transmitted ones. All pass in a direction without any.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
-struct AclInterfaceSetEtypeWhitelist {
-    sw_if_index: InterfaceIndex,
-    n_input: u8,
+pub(super) struct AclInterfaceSetEtypeWhitelist {
+    pub sw_if_index: InterfaceIndex,
+    pub n_input: u8,
     #[count(u8, "count", n_input)]
-    whitelist: Vec<u16>,
+    pub whitelist: Vec<u16>,
 }
 
 /// Dumps the passed EtherTypes of one interface, or of all if the index is 0xffffffff.
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = AclInterfaceEtypeWhitelistDetails)]
-struct AclInterfaceEtypeWhitelistDump {
-    sw_if_index: InterfaceIndex,
+pub(super) struct AclInterfaceEtypeWhitelistDump {
+    pub sw_if_index: InterfaceIndex,
 }
 
 /// Lists the passed EtherTypes of one interface; the first `n_input` are those of received frames.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(details)]
-struct AclInterfaceEtypeWhitelistDetails {
-    sw_if_index: InterfaceIndex,
-    n_input: u8,
+pub(super) struct AclInterfaceEtypeWhitelistDetails {
+    pub sw_if_index: InterfaceIndex,
+    pub n_input: u8,
     #[count(u8, "count", n_input)]
-    whitelist: Vec<u16>,
+    pub whitelist: Vec<u16>,
 }
 
 fn set(control: &Control, request: AclInterfaceSetEtypeWhitelist) -> Result<(), Refusal> {

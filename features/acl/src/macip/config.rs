@@ -8,7 +8,8 @@ use quiver_interface::{Direction, FeatureNode, FeatureSettings, InterfaceFeature
 use super::lists::MacipAcls;
 use super::node::Place;
 use super::rule::{MacipRule, Source};
-use crate::config::{ACLS_MAX, RULES_MAX, check_tag};
+use crate::config::{RULES_MAX, check_tag};
+use crate::lists::ACLS_MAX;
 
 quiver_control::reference! {
     /// The number of a MAC-IP list.

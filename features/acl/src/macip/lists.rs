@@ -6,7 +6,7 @@ use quiver_control::LowestFree;
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 
 use super::rule::{MacipRule, Source};
-use crate::config::ACLS_MAX;
+use crate::lists::ACLS_MAX;
 use crate::rule::Action;
 
 /// A list.

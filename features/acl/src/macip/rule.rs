@@ -25,7 +25,7 @@ pub struct MacipRule {
     pub mac_mask: MacAddress,
 }
 
-/// What rules compare of a packet.
+/// The addresses of a packet that rules compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Source MAC address of the frame.
