@@ -31,7 +31,7 @@ const READ_WHOLE_BYTES: usize = 256;
 /// Time of an allocated byte: turns of 1 ms end after 4 KB.
 const BYTE_NS: u64 = 250;
 /// Kinds of which there are so many.
-const KINDS: usize = 40;
+const KINDS: usize = 43;
 /// Streams of the packet generator that there can be.
 const STREAMS_MAX: usize = 32;
 
@@ -65,6 +65,9 @@ fn configuration(count: usize) -> String {
         add("mss-clamps", format!("interface: {name}, mss: 1400"));
         add("acls", format!("id: {i}, rules: [{{action: permit, protocol: 17}}]"));
         add("acl-interfaces", format!("interface: {name}, input: [{i}]"));
+        add("acl-ethertypes", format!("interface: {name}, input: [2054]"));
+        add("macip-acls", format!("id: {i}, rules: [{{source: {net}.0/24}}]"));
+        add("macip-acl-interfaces", format!("interface: {name}, acl: {i}"));
         add("abf-policies", format!("id: {i}, acl: {i}, {path}"));
         add("abf-attachments", format!("interface: {name}, policy: {i}, priority: {}", count - i));
         add("l3-cross-connects", format!("interface: {name}, {path}"));
@@ -253,6 +256,11 @@ fn no_turn_of_an_answer_grows_with_what_is_configured() {
         "show urpf",
         "show acl-plugin acl",
         "show acl-plugin interface",
+        "show acl-plugin ethertypes",
+        "show acl-plugin matches",
+        "show acl-plugin tables",
+        "show acl-plugin macip acl",
+        "show acl-plugin macip interface",
         "show abf policy",
         "show abf attach",
         "show l3xc",
@@ -277,6 +285,9 @@ fn no_turn_of_an_answer_grows_with_what_is_configured() {
         "urpf_interface_dump of all",
         "acl_dump of all",
         "acl_interface_list_dump of all",
+        "acl_interface_etype_whitelist_dump of all",
+        "macip_acl_dump of all",
+        "macip_acl_interface_list_dump of all",
         "abf_policy_dump",
         "abf_itf_attach_dump",
         "l3xc_dump of all",

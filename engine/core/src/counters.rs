@@ -7,7 +7,7 @@
 //! index, and a worker that counts an index without room counts nothing.
 
 use crate::isa::{Isa, LANES, Lanes, Mask, Mask8, Slots};
-use quiver_stats::{Block, Segment, Target, Vector};
+use quiver_stats::{Block, Entry, LentVector, Segment, Target, Vector};
 use quiver_table::in_huge_pages;
 use std::sync::{Arc, OnceLock};
 
@@ -141,6 +141,8 @@ struct Shared<C: Cell> {
     rows: Vec<Arc<Row<C>>>,
     /// The vector that clients see.
     vector: Option<Vector<C>>,
+    /// The words of counters that are lent: the segment uses them again at the end.
+    _lent: Option<LentVector<C>>,
 }
 
 impl<C: Cell> Clone for Counters<C> {
@@ -153,14 +155,28 @@ impl<C: Cell> Counters<C> {
     /// Counters for `workers` workers that clients do not see; call [`Counters::grow`] before the first index is used.
     pub fn new(workers: usize) -> Counters<C> {
         let rows = (0..workers).map(|_| Arc::new(Row::new(Block::own(0)))).collect();
-        Counters(Arc::new(Shared { rows, vector: None }))
+        Counters(Arc::new(Shared { rows, vector: None, _lent: None }))
     }
     /// Counters that clients see under a name, with room for `most` indexes, or as many as the segment has room for.
     pub fn shown(segment: &Segment, name: &str, most: u32) -> Counters<C> {
         let (vector, threads) = (segment.edit().vector(name, most), segment.threads());
         let row = |worker| Arc::new(Row::new(vector.rows()[threads.row(worker)].clone()));
         let rows = (0..threads.workers).map(row).collect();
-        Counters(Arc::new(Shared { rows, vector: Some(vector) }))
+        Counters(Arc::new(Shared { rows, vector: Some(vector), _lent: None }))
+    }
+    /// Counters that clients see under a name until its entry is withdrawn ([`Edit::withdraw`](quiver_stats::Edit::withdraw)).
+    /// Their memory is used again when the last handle is dropped: readers keep a handle behind an epoch, and count by
+    /// [`Counters::at`]. None if the segment has no room; there is nothing to count in then.
+    pub fn lend(segment: &Segment, name: &str, cells: u32) -> Option<(Counters<C>, Entry)> {
+        let (entry, lent) = segment.edit().lend(name, cells)?;
+        let threads = segment.threads();
+        let row = |worker| Arc::new(Row::new(lent.rows()[threads.row(worker)].clone()));
+        let rows = (0..threads.workers).map(row).collect();
+        Some((Counters(Arc::new(Shared { rows, vector: None, _lent: Some(lent) })), entry))
+    }
+    /// The row that a worker writes. None for one that there is not, a rehearsal's.
+    pub fn at(&self, worker: usize) -> Option<&Row<C>> {
+        self.0.rows.get(worker).map(|row| &**row)
     }
     /// Target for other names of an index. None if clients do not see the counters.
     pub fn target(&self) -> Option<Target> {

@@ -53,6 +53,8 @@ pub(crate) enum Value {
         shown: usize,
         /// The vector of pointers to rows.
         at: usize,
+        /// Whether the vector may be withdrawn; no symlink leads to it.
+        is_lent: bool,
     },
     Names {
         vector: Stretch,
@@ -83,7 +85,7 @@ pub(crate) struct Text {
 }
 
 /// A vector that may move: the word of its length, before its elements, and the words of both that it has.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     at: usize,
     words: usize,
@@ -95,6 +97,9 @@ impl Stretch {
         self.at + 1
     }
 }
+
+/// A lent vector: its entry, its rows, and its words.
+pub(crate) type LentVector<C> = (EntryId, Vec<Block<C>>, Vec<Stretch>);
 
 pub(crate) struct Directory {
     memory: Arc<Memory>,
@@ -208,13 +213,14 @@ impl Directory {
         self.places[id.0 as usize] = NOWHERE;
         self.free.push(id);
         if let Some(moved) = self.entries.get(place) {
-            let (moved, is_symlink) = (moved.id, matches!(moved.value, Value::Symlink { .. }));
+            let has_no_symlinks = matches!(moved.value, Value::Symlink { .. } | Value::Counters { is_lent: true, .. });
+            let moved = moved.id;
             self.places[moved.0 as usize] = place as u32;
             self.write(place);
             let (to, from) = (self.name_words(place), self.name_words(self.entries.len()));
             to.iter().zip(from).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-            // Nothing leads to a symlink, and the others hardly ever move.
-            if !is_symlink {
+            // Nothing leads to a symlink or a lent vector, and the others hardly ever move.
+            if !has_no_symlinks {
                 let leads = |entry: &Entry| matches!(entry.value, Value::Symlink { to, .. } if to == moved);
                 let places = 0..self.entries.len();
                 places.filter(|at| leads(&self.entries[*at])).for_each(|at| self.write(at));
@@ -302,8 +308,49 @@ impl Directory {
             self.store(at + 1 + row, self.address(data));
         }
         self.store(at, rows as u64);
-        let value = Value::Counters { rows: C::rows(blocks.clone()), lengths, shown: 0, at };
+        let value = Value::Counters { rows: C::rows(blocks.clone()), lengths, shown: 0, at, is_lent: false };
         Some((self.add(name, value)?, blocks))
+    }
+    /// Adds a vector with so many rows of `cells` cells, all of them shown and zero, whose words are lent: the caller gives the
+    /// stretches back once nobody writes there. None if there is no room for it, or its name is taken.
+    pub fn lend_vector<C: Cell>(&mut self, name: &str, rows: usize, cells: usize) -> Option<LentVector<C>> {
+        let words = 8 + cells * C::WORDS;
+        if rows * words > self.space.left() / PART {
+            self.full(name);
+            return None;
+        }
+        let mut lent = vec![];
+        for words in std::iter::once(1 + rows).chain(std::iter::repeat_n(words, rows)) {
+            let Some((at, words)) = self.space.take(words) else {
+                self.give_back(lent);
+                self.full(name);
+                return None;
+            };
+            lent.push(Stretch { at, words });
+            // Zeros, also so that no worker is the first to touch a page.
+            (at..at + words).for_each(|word| self.store(word, 0));
+        }
+        let (at, rows_at) = (lent[0].at, &lent[1..]);
+        let blocks: Vec<Block<C>> = rows_at.iter().map(|row| Block::of(&self.memory, row.at + 8, cells)).collect();
+        for (number, row) in rows_at.iter().enumerate() {
+            // As in `add_vector`: the length stands in front of the cells, at the end of a line.
+            self.store(row.at + 7, cells as u64);
+            self.store(at + 1 + number, self.address(row.at + 8));
+        }
+        self.store(at, rows as u64);
+        let lengths = rows_at.iter().map(|row| row.at + 7).collect();
+        let value = Value::Counters { rows: C::rows(blocks.clone()), lengths, shown: cells, at, is_lent: true };
+        match self.add(name, value) {
+            Some(id) => Some((id, blocks, lent)),
+            None => {
+                self.give_back(lent);
+                None
+            }
+        }
+    }
+    /// Takes lent words back.
+    pub fn give_back(&mut self, lent: impl IntoIterator<Item = Stretch>) {
+        lent.into_iter().for_each(|stretch| self.space.give_back(stretch.at, stretch.words));
     }
     /// Shows the first `len` cells of a vector's rows, or as many as they have room for; never less than before.
     pub fn show(&mut self, id: EntryId, len: usize) {

@@ -26,4 +26,6 @@ pub use cell::{Counter, Pair};
 pub use description::{Description, Index};
 pub use memory::Block;
 pub use rows::Cell;
-pub use segment::{Edit, Gauge, Names, Reading, Segment, Settings, Symlink, Target, Texts, Threads, Vector};
+pub use segment::{
+    Edit, Entry, Gauge, LentVector, Names, Reading, Segment, Settings, Symlink, Target, Texts, Threads, Vector,
+};

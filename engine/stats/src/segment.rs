@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cell::{Counter, Pair};
 use crate::description::{Description, Descriptions};
-use crate::directory::{Directory, EntryId, Name, Text, Value};
+use crate::directory::{Directory, EntryId, Name, Stretch, Text, Value};
 use crate::layout::{self, EntryType};
 use crate::memory::{Block, Memory};
 use crate::rows::{Cell, Rows};
@@ -305,6 +305,17 @@ impl Edit<'_> {
         let rows = blocks.unwrap_or_else(|| (0..rows).map(|_| Block::own(0)).collect());
         Vector { segment: self.segment.clone(), id, rows }
     }
+    /// Adds a vector of `cells` cells for each thread, under a name that [`Edit::withdraw`] takes away. Its memory is used again
+    /// when the vector is dropped: after the last writer. None if there is no room, or another entry has the name.
+    pub fn lend<C: Cell>(&mut self, name: &str, cells: u32) -> Option<(Entry, LentVector<C>)> {
+        let (segment, rows) = (self.segment.clone(), self.segment.threads().count());
+        let (id, rows, lent) = self.directory.lend_vector(name, rows, cells as usize)?;
+        Some((Entry(id), LentVector { rows, lent, segment }))
+    }
+    /// Takes the entry of a lent vector away; its writers may go on.
+    pub fn withdraw(&mut self, entry: Entry) {
+        self.directory.remove(entry.0);
+    }
     /// Adds a vector of names.
     pub fn names(&mut self, name: &str) -> Names {
         Names(self.directory.add_names(name))
@@ -328,6 +339,31 @@ impl Edit<'_> {
         if let Some(id) = symlink.0 {
             self.directory.remove(id);
         }
+    }
+}
+
+/// The entry of a lent vector in the directory.
+#[derive(Debug)]
+pub struct Entry(EntryId);
+
+/// A vector of counters that its last owner gives back: a row for each thread.
+#[derive(Debug)]
+pub struct LentVector<C: Cell> {
+    rows: Vec<Block<C>>,
+    lent: Vec<Stretch>,
+    segment: Segment,
+}
+
+impl<C: Cell> LentVector<C> {
+    /// The rows.
+    pub fn rows(&self) -> &[Block<C>] {
+        &self.rows
+    }
+}
+
+impl<C: Cell> Drop for LentVector<C> {
+    fn drop(&mut self) {
+        self.segment.lock().give_back(std::mem::take(&mut self.lent));
     }
 }
 

@@ -238,3 +238,41 @@ fn clients_that_follow_the_marks_never_see_a_torn_entry() {
         assert!(reads >= 1000, "only {reads} reads succeeded in a minute");
     });
 }
+
+#[test]
+fn lent_vectors_come_and_go_and_their_words_are_used_again() {
+    let segment = segment(1 << 20);
+    let kept = segment.edit().scalar("/sys/kept");
+    let (entry, first) = segment.edit().lend::<Pair>("/acl/0/matches", 3).expect("there is room");
+    first.rows()[1][2].add(2, 128);
+    let client = Client::map(&segment);
+    let of = |name: &str| listed(&client).into_iter().find(|(known, _)| known == name).map(|(_, value)| value);
+    let no = [0, 0];
+    assert_eq!(
+        of("/acl/0/matches"),
+        Some(EntryValue::Combined(vec![vec![no; 3], vec![no, no, [2, 128]], vec![no; 3]]))
+    );
+    assert!(segment.edit().lend::<Pair>("/acl/0/matches", 3).is_none(), "the name is taken");
+    segment.edit().withdraw(entry);
+    assert_eq!(of("/acl/0/matches"), None);
+    // A writer goes on until the vector is dropped, and disturbs nobody.
+    let (entry, second) = segment.edit().lend::<Pair>("/acl/0/matches", 3).expect("there is room");
+    first.rows()[1][2].add(1, 64);
+    assert_eq!(of("/acl/0/matches"), Some(EntryValue::Combined(vec![vec![no; 3]; 3])));
+    drop(first);
+    segment.edit().withdraw(entry);
+    drop(second);
+    segment.set(&kept, 7);
+    // Far more than the segment has room for at once.
+    for round in 0..10_000 {
+        let (entry, lent) = segment.edit().lend::<Pair>("/acl/1/matches", 100).expect("there is room again");
+        lent.rows()[0][99].add(round, 1);
+        if round == 9_999 {
+            let Some(EntryValue::Combined(rows)) = of("/acl/1/matches") else { panic!("it is not there") };
+            assert_eq!((rows[0][99], rows[0][98], rows[2][99]), ([round, 1], no, no), "old counts are gone");
+        }
+        segment.edit().withdraw(entry);
+    }
+    assert_eq!(of("/sys/kept"), Some(EntryValue::Scalar(7)));
+    assert!(segment.edit().lend::<Pair>("/acl/2/matches", 10_000).is_none(), "others need room, too");
+}

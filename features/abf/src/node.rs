@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use quiver_acl::{Action, FieldLanes, Fields, Lists, decide};
+use quiver_acl::{Action, FieldLanes, Fields, Lists};
 use quiver_engine::{
     ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, MetadataKey, PacketLanes, Quarters, Slots,
     Snapshot, Stage, Windows, arcs, unlikely,
@@ -68,10 +68,8 @@ pub(crate) fn permitted<'a, F: Forwarded>(
         return None;
     }
     let fields = Fields::of::<F>(packet)?.or(noted);
-    let decided = attached.iter().find_map(|policy| {
-        let list = lists.get(policy.acl as usize)?.as_ref()?;
-        decide(&list.rules, &fields).map(|action| (action, policy))
-    });
+    let decided =
+        attached.iter().find_map(|policy| lists.get(policy.acl)?.decide(&fields).map(|action| (action, policy)));
     decided.filter(|(action, _)| *action == Action::Permit).map(|(_, policy)| policy)
 }
 
@@ -134,7 +132,7 @@ impl<'f, F: Forwarded> AbfBody<'f, F> {
             let mut open = p.rx.eq(interface) & rest;
             rest = rest.without(open);
             for policy in self.of(interface) {
-                if let Some(Some(list)) = self.lists.get(policy.acl as usize) {
+                if let Some(list) = self.lists.get(policy.acl) {
                     groups = groups.replace(fields.decide::<F>(list, &mut open, &mut unsaid), policy.group);
                 }
             }

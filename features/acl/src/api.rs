@@ -5,13 +5,16 @@ use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::{Control, ObjectError};
 use quiver_interface::api::{dump, name};
 use quiver_interface::{Direction, InterfaceId};
-use quiver_wire::{IpProtocol, V4, V6};
+use quiver_wire::IpProtocol;
 
-use crate::config::{Acl, AclNumber, Acls};
+use crate::config::{Acl, AclNumber, AclSettings};
 use crate::interface::AclInterface;
-use crate::prefix::AnyPrefix;
+use crate::lists::Acls;
 use crate::range::Range;
 use crate::rule::{Action, Rule};
+use crate::said::{AclAction, any_prefix, unknown, wire_prefix};
+
+mod ethertypes;
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "acl_types", (1, 0, 0), |file| file.define_type::<AclRule>());
@@ -33,27 +36,16 @@ pub(crate) fn register(control: &Control) {
                 interface_details(id, control.objects().get::<AclInterface>(&name).as_deref())
             })
         });
+        file.request(|_, AclPluginGetVersion {}| Ok(AclPluginGetVersionReply::default()));
+        file.request(|control, AclStatsIntfCountersEnable { enable }| {
+            AclSettings::count(control, enable).map_err(Refusal::from)
+        });
+        ethertypes::add_messages(file);
         file.dump(|control, AclDump { acl_index }| {
             let only = Some(acl_index).filter(|index| *index != NONE);
             control.walk_of::<Acl>(only.as_ref()).map(|acl| details(&acl))
         });
     });
-}
-
-/// Action of a rule.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-enum AclAction {
-    /// Matching packets are denied.
-    #[default]
-    #[value("ACL_ACTION_API_DENY")]
-    Deny = 0,
-    /// Matching packets are permitted.
-    #[value("ACL_ACTION_API_PERMIT")]
-    Permit = 1,
-    /// Matching packets and their replies are permitted.
-    #[value("ACL_ACTION_API_PERMIT_REFLECT")]
-    PermitReflect = 2,
 }
 
 /// A rule.
@@ -120,8 +112,37 @@ struct AclDetails {
     r: Vec<AclRule>,
 }
 
-fn unknown(id: u32) -> Refusal {
-    Refusal::new(Retval::NO_SUCH_ENTRY, format!("acl_index: there is no list {id}"))
+/// Asks for the version of the ACL messages.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = AclPluginGetVersionReply)]
+struct AclPluginGetVersion {}
+
+/// Version of the ACL messages: `minor` grows with additions, `major` with changes that break clients.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct AclPluginGetVersionReply {
+    major: u32,
+    minor: u32,
+}
+
+/// VPP 26.10's.
+impl Default for AclPluginGetVersionReply {
+    fn default() -> AclPluginGetVersionReply {
+        AclPluginGetVersionReply { major: 1, minor: 4 }
+    }
+}
+
+/// Enables or disables counters of packets and bytes by matching rule at interfaces, `/acl/N/matches`.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AclStatsIntfCountersEnable {
+    enable: bool,
+}
+
+/// The first elements of a list, and the others.
+fn parted<T>(list: &[T], n_input: u8) -> Result<(&[T], &[T]), Refusal> {
+    let wrong = || Refusal::new(Retval::INVALID_VALUE, "n_input: it is more than count");
+    list.split_at_checked(n_input.into()).ok_or_else(wrong)
 }
 
 /// VPP's answer for a list that is in use by an interface or by another feature.
@@ -179,9 +200,7 @@ struct AclInterfaceListDetails {
 
 fn set_lists(control: &Control, request: AclInterfaceSetAclList) -> Result<(), Refusal> {
     let interface = name(control, request.sw_if_index)?;
-    let Some((input, output)) = request.acls.split_at_checked(request.n_input.into()) else {
-        return Err(Refusal::new(Retval::INVALID_VALUE, "n_input: it is more than count"));
-    };
+    let (input, output) = parted(&request.acls, request.n_input)?;
     let numbers = |lists: &[u32]| lists.iter().map(|list| AclNumber(*list)).collect();
     put(control, AclInterface { interface, input: numbers(input), output: numbers(output) })
 }
@@ -245,10 +264,6 @@ fn configured(said: &AclRule) -> Result<Rule, Refusal> {
         AclAction::Permit => Action::Permit,
         AclAction::PermitReflect => return Err(wrong("there are no sessions: permit or deny")),
     };
-    let prefix = |prefix: Prefix| match prefix.address.is_ip6() {
-        false => prefix.in_family::<V4>().map(AnyPrefix::Ip4),
-        true => prefix.in_family::<V6>().map(AnyPrefix::Ip6),
-    };
     let range = |first, last| match first <= last {
         true => Ok(Range { first, last }),
         false => Err(wrong("a range ends before it begins")),
@@ -265,8 +280,8 @@ fn configured(said: &AclRule) -> Result<Rule, Refusal> {
     let tcp_mask = if has(&[IpProtocol::TCP]) { said.tcp_flags_mask } else { 0 };
     Ok(Rule {
         action,
-        source: Some(prefix(said.src_prefix)?),
-        destination: Some(prefix(said.dst_prefix)?),
+        source: Some(any_prefix(said.src_prefix)?),
+        destination: Some(any_prefix(said.dst_prefix)?),
         protocol,
         source_ports: numbers.0,
         destination_ports: numbers.1,
@@ -281,17 +296,11 @@ fn details(acl: &Acl) -> AclDetails {
 }
 
 fn known(rule: &Rule) -> AclRule {
-    // Without prefixes both families are met, which VPP's messages cannot say; clients see that of IPv4.
     let is_ip6 = rule.source.or(rule.destination).is_some_and(|prefix| prefix.is_ip6());
-    let all = if is_ip6 { AnyPrefix::Ip6(quiver_wire::Prefix::ALL) } else { AnyPrefix::Ip4(quiver_wire::Prefix::ALL) };
-    let prefix = |prefix: Option<AnyPrefix>| match prefix.unwrap_or(all) {
-        AnyPrefix::Ip4(prefix) => Prefix::from(prefix),
-        AnyPrefix::Ip6(prefix) => Prefix::from(prefix),
-    };
     AclRule {
         is_permit: if rule.action == Action::Permit { AclAction::Permit } else { AclAction::Deny },
-        src_prefix: prefix(rule.source),
-        dst_prefix: prefix(rule.destination),
+        src_prefix: wire_prefix(rule.source, is_ip6),
+        dst_prefix: wire_prefix(rule.destination, is_ip6),
         proto: IpProto(rule.protocol.unwrap_or(0)),
         srcport_or_icmptype_first: rule.source_ports.first,
         srcport_or_icmptype_last: rule.source_ports.last,

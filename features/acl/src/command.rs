@@ -4,11 +4,15 @@ use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Listing, Matches, Output, Reply, Rows};
+use quiver_engine::Traffic;
 use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
-use crate::config::{ACLS_MAX, Acl, AclNumber, Acls};
+use crate::config::{Acl, AclNumber, AclSettings};
+use crate::ethertype::AclEthertypes;
 use crate::interface::{AclInterface, word};
+use crate::lanes::List;
+use crate::lists::{ACLS_MAX, Acls};
 use crate::text;
 
 pub(crate) fn register(control: &Control) {
@@ -24,10 +28,31 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(delete);
     let show = Command::waiting("show acl-plugin acl [index <index:u32>]", "Show ACLs and their rules.", show_acls);
     control.commands().add(show.argument("index", "one ACL"));
+    let show = "show acl-plugin matches [index <index:u32>]";
+    let help = "Show packets and bytes by matching rule; `set acl-plugin counters enable` counts them.";
+    control.commands().add(Command::waiting(show, help, show_matches).argument("index", "one ACL"));
+    let help = "Show how packets are matched against ACLs.";
+    control.commands().add(Command::waiting("show acl-plugin tables", help, show_tables));
+    let help = "Show sessions of ACLs: none, since rules that permit replies are refused.";
+    let show = "show acl-plugin sessions [verbose <level:u32>]";
+    control
+        .commands()
+        .add(Command::new(show, help, show_sessions).argument("level", "level of detail, without effect"));
     let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
     let help = "Append an ACL to the input or output list of an interface, or remove it.";
     let attach = Command::new(attach, help, set_interface).argument("input", "received packets");
     control.commands().add(attach.argument("output", "transmitted packets").argument("del", "remove it"));
+    let pass = "set acl-plugin ethertypes <interface> (input|output) [<ethertype>...]";
+    let help = "Set the EtherTypes that an interface passes in layer 2 beside IP; without any, all pass.";
+    let pass = Command::new(pass, help, set_ethertypes).argument("input", "received frames");
+    control.commands().add(pass.argument("output", "transmitted frames").argument("ethertype", "such as 0x0806"));
+    let show = "show acl-plugin ethertypes [<interface>]";
+    let help = "Show the EtherTypes that interfaces pass in layer 2 beside IP.";
+    control.commands().add(Command::waiting(show, help, show_ethertypes));
+    let count = "set acl-plugin counters (enable|disable)";
+    let help = "Enable or disable counters of packets and bytes by matching rule, /acl/N/matches.";
+    let count = Command::new(count, help, set_counters).argument("enable", "count; classification is slower");
+    control.commands().add(count.argument("disable", "do not count"));
     let show = "show acl-plugin interface [<interface>]";
     control.commands().add(Command::waiting(show, "Show the ACLs of interfaces.", show_interfaces));
 }
@@ -63,23 +88,60 @@ async fn show_interfaces(control: Control, given: Matches, output: Output) -> Re
     Ok(rows.end())
 }
 
+fn set_ethertypes(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let known = control.objects().get::<AclEthertypes>(&interface);
+    let mut at = known.map_or_else(|| AclEthertypes::new(interface.clone()), |at| (*at).clone());
+    *at.of_mut(Direction::received(given.has("input"))) = given.all("ethertype")?;
+    control.assign(&interface, at.wanted())?;
+    Ok(Reply::done())
+}
+
+fn set_counters(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    AclSettings::count(control, given.has("enable"))?;
+    Ok(Reply::done())
+}
+
+async fn show_ethertypes(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let only: Option<InterfaceName> = given.find("interface")?;
+    let mut rows = Rows::new(&control, &output, ["Interface", "Direction", "EtherTypes"]);
+    for at in control.walk_of::<AclEthertypes>(only.as_ref()) {
+        rows.step().await;
+        for direction in Direction::ALL.into_iter().filter(|direction| !at.of(*direction).is_empty()) {
+            let passing: Vec<String> = at.of(direction).iter().map(ToString::to_string).collect();
+            rows.row([Cell::of(&at.interface), Cell::from(word(direction)), Cell::from(passing.join(" "))]);
+        }
+    }
+    Ok(rows.end())
+}
+
 fn set_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let mut words: Vec<String> = given.all("rules")?;
-    let wrong = |what: String| CommandError::new(what).at(given.place("rules"));
-    let tag = words.iter().position(|word| word == "tag").map(|at| words.split_off(at));
-    let tag = match tag.as_deref() {
-        Some([_, name]) => Some(name.clone()),
-        Some(_) => return Err(wrong("`tag` stands last, with one word behind it".into())),
-        None => None,
-    };
-    let rules = text::rules(&words).map_err(|error| wrong(error.to_string()))?;
-    let full = || CommandError::new(format!("there are {ACLS_MAX} lists; delete one first"));
+    let tag = tag_behind(&mut words, given)?;
+    let rules = text::rules(&words).map_err(|error| CommandError::new(error.to_string()).at(given.place("rules")))?;
     let id = match given.find("index")? {
         Some(id) => id,
-        None => control.room::<Acls>().free().ok_or_else(full)?,
+        None => control.room::<Acls>().free().ok_or_else(too_many)?,
     };
     control.put(Acl { id, tag, rules })?;
     Ok(Reply::new(format!("ACL index:{id}"), json!(id)))
+}
+
+/// The tag behind the words of rules, which it leaves.
+pub(crate) fn tag_behind(words: &mut Vec<String>, given: &Matches) -> Result<Option<String>, CommandError> {
+    let tag = words.iter().position(|word| word == "tag").map(|at| words.split_off(at));
+    match tag.as_deref() {
+        Some([_, name]) => Ok(Some(name.clone())),
+        Some(_) => {
+            Err(CommandError::new("`tag` stands last, with one word behind it".to_owned()).at(given.place("rules")))
+        }
+        None => Ok(None),
+    }
+}
+
+/// No number is left for a list.
+pub(crate) fn too_many() -> CommandError {
+    CommandError::new(format!("there are {ACLS_MAX} lists; delete one first"))
 }
 
 fn delete_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -106,4 +168,32 @@ async fn show_acls(control: Control, given: Matches, output: Output) -> Result<R
         listing.element(|| json!({"index": acl.id, "tag": acl.tag, "rules": rules}));
     }
     Ok(listing.end())
+}
+
+async fn show_matches(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let only: Option<u32> = given.find("index")?;
+    let mut rows = Rows::new(&control, &output, ["ACL", "Rule", "Packets", "Bytes"]);
+    for acl in control.walk_of::<Acl>(only.as_ref()) {
+        for rule in 0..acl.rules.len() {
+            rows.step().await;
+            let matched = control.room::<Acls>().current().known(acl.id).map(|known| known.matched(rule));
+            let Traffic { packets, bytes } = matched.unwrap_or_default();
+            rows.row([u64::from(acl.id), rule as u64, packets, bytes].map(Cell::from));
+        }
+    }
+    Ok(rows.end())
+}
+
+async fn show_tables(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
+    let mut rows = Rows::new(&control, &output, ["ACL", "Rules", "Matching"]);
+    for acl in control.walk::<Acl>() {
+        rows.step().await;
+        let matching = control.room::<Acls>().current().get(acl.id).map(List::matching).unwrap_or_default();
+        rows.row([Cell::from(u64::from(acl.id)), Cell::from(acl.rules.len() as u64), Cell::from(matching)]);
+    }
+    Ok(rows.end())
+}
+
+fn show_sessions(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    Ok(Reply::new("Sessions total: 0", json!({"sessions": 0})))
 }

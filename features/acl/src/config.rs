@@ -1,11 +1,8 @@
-//! The configured access control lists.
+//! The configured access control lists, and their settings.
 
-use std::sync::Arc;
+use quiver_control::{Change, Control, Object, ObjectError};
 
-use quiver_control::{Change, Control, LowestFree, Object, ObjectError};
-use quiver_engine::{Domain, Publisher, Snapshot};
-
-use crate::lanes::List;
+use crate::lists::{ACLS_MAX, Acls};
 use crate::rule::Rule;
 
 quiver_control::reference! {
@@ -26,46 +23,29 @@ pub struct Acl {
     pub rules: Vec<Rule>,
 }
 
-/// Lists there can be, and rules of one.
-pub const ACLS_MAX: u32 = 1 << 16;
-const RULES_MAX: usize = 1 << 16;
+/// Rules of a list, at most.
+pub(crate) const RULES_MAX: usize = 1 << 16;
 
-/// All lists, by number.
-pub type Lists = Vec<Option<Arc<List>>>;
-
-/// All lists.
-pub struct Acls {
-    lists: Publisher<Lists>,
-    free: LowestFree,
+/// Settings of all lists.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "acl-settings")]
+pub struct AclSettings {
+    /// Always `default`: there is one such object.
+    #[key]
+    pub name: String,
+    /// Whether interfaces count packets and bytes by matching rule, in `/acl/N/matches`. Classification is slower then.
+    #[default(false)]
+    pub counters: bool,
 }
 
-impl Acls {
-    pub(crate) fn new(domain: &Domain) -> Acls {
-        Acls { lists: Publisher::new(domain, vec![]), free: LowestFree::default() }
-    }
-    /// Snapshot for workers.
-    pub fn lists(&self) -> Snapshot<Lists> {
-        self.lists.snapshot()
-    }
-    /// The same, as it was published last.
-    pub fn current(&self) -> &Lists {
-        self.lists.current()
-    }
-    /// The lowest number that no list has.
-    pub(crate) fn free(&self) -> Option<u32> {
-        let is_taken = |id: u32| self.current().get(id as usize).is_some_and(Option::is_some);
-        Some(self.free.find(is_taken)).filter(|id| *id < ACLS_MAX)
-    }
-    fn set(&mut self, id: u32, list: Option<Arc<List>>) {
-        if list.is_none() {
-            self.free.release(id);
-        }
-        self.lists.update(|lists| {
-            let mut lists = lists.clone();
-            lists.resize(lists.len().max(id as usize + 1), None);
-            lists[id as usize] = list;
-            lists
-        });
+impl AclSettings {
+    /// The only name.
+    pub const NAME: &str = "default";
+
+    /// Has interfaces count matches by rule, or not.
+    pub(crate) fn count(control: &Control, counters: bool) -> Result<(), ObjectError> {
+        let name = AclSettings::NAME.to_owned();
+        control.assign(&name.clone(), counters.then_some(AclSettings { name, counters }))
     }
 }
 
@@ -79,20 +59,40 @@ pub(crate) fn check(acl: &Acl) -> Result<(), ObjectError> {
         let what = format!("there are {}", acl.rules.len());
         return Err(ObjectError::field("rules", what).remedy(format!("give at most {RULES_MAX}")));
     }
-    if acl.tag.as_ref().is_some_and(|tag| tag.len() > 63) {
-        return Err(ObjectError::field("tag", "it is too long").remedy("give at most 63 bytes"));
-    }
+    check_tag(acl.tag.as_ref())?;
     for (index, rule) in acl.rules.iter().enumerate() {
         rule.check().map_err(|error| ObjectError { field: format!("rules[{index}].{}", error.field), ..error })?;
     }
     Ok(())
 }
 
+/// Checks the tag of a list.
+pub(crate) fn check_tag(tag: Option<&String>) -> Result<(), ObjectError> {
+    match tag.is_some_and(|tag| tag.len() > 63) {
+        true => Err(ObjectError::field("tag", "it is too long").remedy("give at most 63 bytes")),
+        false => Ok(()),
+    }
+}
+
 pub(crate) fn apply(control: &Control, change: Change<'_, Acl>) -> Result<(), ObjectError> {
-    let (acl, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    control.room_mut::<Acls>().set(acl.id, is_wanted.then(|| Arc::new(List::new(&acl.rules))));
+    let mut acls = control.room_mut::<Acls>();
+    match change {
+        Change::Create(new) | Change::Update { new, .. } => acls.set(new.id, &new.rules),
+        Change::Delete(old) => acls.delete(old.id),
+    }
+    Ok(())
+}
+
+/// Checks settings.
+pub(crate) fn check_settings(settings: &AclSettings) -> Result<(), ObjectError> {
+    match settings.name.as_str() {
+        AclSettings::NAME => Ok(()),
+        other => Err(ObjectError::field("name", format!("there are no settings '{other}'")).remedy("name it default")),
+    }
+}
+
+pub(crate) fn apply_settings(control: &Control, change: Change<'_, AclSettings>) -> Result<(), ObjectError> {
+    let (_, new) = change.sides();
+    control.room_mut::<Acls>().count(new.is_some_and(|settings| settings.counters));
     Ok(())
 }

@@ -9,7 +9,8 @@ use quiver_interface::{Direction, FeatureNode, FeatureSettings, InterfaceFeature
 use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
-use crate::config::{AclNumber, Acls};
+use crate::config::AclNumber;
+use crate::lists::Acls;
 use crate::node::{Bridged, Look, Routed};
 use crate::rule::Fields;
 
@@ -57,7 +58,7 @@ impl AclInterface {
 }
 
 /// Lists of one direction of an interface at most: VPP's messages count no more of both.
-const LISTS_MAX: usize = 255;
+pub(crate) const LISTS_MAX: usize = 255;
 
 /// Place of a node, and VPP's name for the count of denied packets.
 const fn checks<L: Look>(direction: Direction, arc: &'static str) -> FeatureNode {
@@ -109,8 +110,7 @@ fn rule_of(control: &Control, direction: Direction, record: &Record, fields: Opt
     let interface = direction.interface(record);
     let fields = fields.map(|fields| fields.or(record.metadata.get(upper::key(control))));
     let first = attached.at(direction, interface).iter().find_map(|list| {
-        let rules = &lists.current().get(*list as usize)?.as_ref()?.rules;
-        let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;
+        let (rule, _) = lists.current().known(*list)?.first(fields.as_ref()?)?;
         Some(format!("acls {list}, rules[{rule}]"))
     });
     let none = || format!("acl-interfaces {}, none of its rules", control.room::<Interfaces>().name(interface));

@@ -16,9 +16,9 @@ use quiver_ip::family::BACK;
 use quiver_ip::upper::Upper;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, V4, V6};
 
-use crate::config::Lists;
-use crate::lanes::{FieldLanes, List, Ruled};
-use crate::rule::{Action, Fields, decide};
+use crate::lanes::{FieldLanes, Ruled};
+use crate::lists::{Known, Lists};
+use crate::rule::{Action, Fields};
 
 arcs! {
     /// Where packets go from here.
@@ -69,8 +69,9 @@ pub struct ListsOf<'f> {
 }
 
 impl<'f> ListsOf<'f> {
-    fn each(self) -> impl Iterator<Item = &'f List> {
-        self.attached.iter().filter_map(move |list| self.lists.get(*list as usize)?.as_deref())
+    #[inline(always)]
+    fn each(self) -> impl Iterator<Item = &'f Known> {
+        self.attached.iter().filter_map(move |list| self.lists.known(*list))
     }
     /// Asks about packets of a family. Returns those that a rule permits before another denies them, and those of which the windows do not
     /// say enough.
@@ -82,21 +83,28 @@ impl<'f> ListsOf<'f> {
         let known = fields.known().without(p.length.lt(BACK));
         let (mut open, mut unsaid) = (those & known, those.without(known));
         let mut passed = open.with(Mask8(0));
-        for list in self.each() {
-            passed = passed | fields.decide::<F>(list, &mut open, &mut unsaid);
+        for known in self.each() {
+            passed = passed | fields.decide::<F>(&known.list, &mut open, &mut unsaid);
         }
         [passed, unsaid]
     }
-    /// Whether a single packet passes.
-    fn passes<L: Look>(self, packet: &[u8], direction: Direction, noted: Option<Upper>) -> bool {
-        match L::fields(packet, direction) {
-            Ok(Some(fields)) => {
-                let fields = fields.or(noted);
-                self.each().find_map(|list| decide(&list.rules, &fields)) == Some(Action::Permit)
-            }
-            Ok(None) => true,
-            Err(Unreadable) => false,
-        }
+    /// Whether a single packet passes. `matched` learns of the rule that decides.
+    fn passes<L: Look>(
+        self,
+        packet: &[u8],
+        direction: Direction,
+        noted: Option<Upper>,
+        matched: impl Fn(&Known, usize),
+    ) -> bool {
+        let fields = match L::fields(packet, direction) {
+            Ok(Some(fields)) => fields.or(noted),
+            Ok(None) => return true,
+            Err(Unreadable) => return false,
+        };
+        let first = self.each().find_map(|known| Some((known, known.first(&fields)?)));
+        let Some((known, (number, rule))) = first else { return false };
+        matched(known, number);
+        rule.action == Action::Permit
     }
 }
 
@@ -131,7 +139,18 @@ impl<F: Ruled> Look for Routed<F> {
 }
 
 /// Offset of the word whose high half is the ethertype of untagged frames.
-const ETHERTYPE: usize = 12;
+pub(crate) const ETHERTYPE: usize = 12;
+
+/// The EtherType and the payload of a frame, behind its tags. None of one that ends before.
+pub(crate) fn payload(frame: &[u8]) -> Option<(EtherType, &[u8])> {
+    let (ethernet, mut rest) = EthernetHeader::parse(frame)?;
+    let mut kind = ethernet.ethertype;
+    while kind == EtherType::DOT1Q || kind == EtherType::DOT1AD {
+        let (tag, behind) = rest.split_first_chunk::<4>()?;
+        (kind, rest) = (EtherType::new(u16::from_be_bytes([tag[2], tag[3]])), behind);
+    }
+    Some((kind, rest))
+}
 
 impl Look for Bridged {
     const NODES: [&'static str; 2] = ["acl-input-l2", "acl-output-l2"];
@@ -139,12 +158,7 @@ impl Look for Bridged {
     const BACK: u32 = 0;
     const READS: Quarters = Quarters::ALL;
     fn fields(frame: &[u8], _: Direction) -> Result<Option<Fields>, Unreadable> {
-        let (ethernet, mut rest) = EthernetHeader::parse(frame).ok_or(Unreadable)?;
-        let mut kind = ethernet.ethertype;
-        while kind == EtherType::DOT1Q || kind == EtherType::DOT1AD {
-            let (tag, behind) = rest.split_first_chunk::<4>().ok_or(Unreadable)?;
-            (kind, rest) = (EtherType::new(u16::from_be_bytes([tag[2], tag[3]])), behind);
-        }
+        let (kind, rest) = payload(frame).ok_or(Unreadable)?;
         match kind {
             EtherType::IP4 => Fields::of::<V4>(rest).map(Some).ok_or(Unreadable),
             EtherType::IP6 => Fields::of::<V6>(rest).map(Some).ok_or(Unreadable),
@@ -178,13 +192,18 @@ pub struct Check<L: Look, const SENT: bool> {
     attached: Snapshot<Attached>,
     lists: Snapshot<Lists>,
     upper: MetadataKey<Upper>,
+    worker: usize,
     look: PhantomData<L>,
 }
 
 impl<L: Look, const SENT: bool> Check<L, SENT> {
     /// A check with the lists by interface, the lists themselves, and the key of the ports of later fragments.
     pub fn new(attached: Snapshot<Attached>, lists: Snapshot<Lists>, upper: MetadataKey<Upper>) -> Check<L, SENT> {
-        Check { attached, lists, upper, look: PhantomData }
+        Check { attached, lists, upper, worker: 0, look: PhantomData }
+    }
+    /// That of a worker.
+    pub fn of(&self, worker: usize) -> Check<L, SENT> {
+        Check { worker, ..self.clone() }
     }
     const DIRECTION: Direction = if SENT { Direction::Tx } else { Direction::Rx };
 }
@@ -196,7 +215,7 @@ impl<L: Look, const SENT: bool> Stage for Check<L, SENT> {
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> CheckBody<'f, L, SENT> {
         let (attached, lists) = (self.attached.read(guard), self.lists.read(guard));
-        CheckBody { attached, lists, upper: self.upper, look: PhantomData }
+        CheckBody { attached, lists, upper: self.upper, worker: self.worker, look: PhantomData }
     }
 }
 
@@ -205,6 +224,7 @@ pub struct CheckBody<'f, L, const SENT: bool> {
     attached: &'f Attached,
     lists: &'f Lists,
     upper: MetadataKey<Upper>,
+    worker: usize,
     look: PhantomData<L>,
 }
 
@@ -240,11 +260,18 @@ impl<'f, L: Look, const SENT: bool> CheckBody<'f, L, SENT> {
     #[cold]
     #[inline(never)]
     fn pass_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &Windows<'_>) -> Mask8 {
-        let interfaces = if SENT { p.tx } else { p.rx }.array();
+        let (interfaces, lengths) = (if SENT { p.tx } else { p.rx }.array(), p.length.array());
         let mut passed = Mask8(0);
         for lane in packets {
             let (packet, noted) = (windows.packet(p, lane), windows.metadata(p, lane, self.upper));
-            let passes = self.of(interfaces[lane]).passes::<L>(packet, Check::<L, SENT>::DIRECTION, noted);
+            let lists = self.of(interfaces[lane]);
+            let count = |known: &Known, rule| {
+                if self.lists.are_counted {
+                    known.count(self.worker, rule, lengths[lane]);
+                }
+            };
+            let passes =
+                lists.attached.is_empty() || lists.passes::<L>(packet, Check::<L, SENT>::DIRECTION, noted, count);
             passed = passed | Mask8(u8::from(passes) << lane);
         }
         passed
@@ -259,12 +286,12 @@ impl<L: Look, const SENT: bool> Body for CheckBody<'_, L, SENT> {
 
     #[inline(always)]
     fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
-        // All of them pass.
-        !p.live.without(self.ask(p)[0]).any()
+        // All of them pass. Where matches are counted, each packet is looked at by itself.
+        !self.lists.are_counted && !p.live.without(self.ask(p)[0]).any()
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
-        let [mut passed, odd] = self.ask(p);
+        let [mut passed, odd] = if self.lists.are_counted { [p.live.with(Mask8(0)), p.live] } else { self.ask(p) };
         if odd.any() {
             unlikely();
             passed = passed | p.live.with(self.pass_each(p, odd.bits(), windows));

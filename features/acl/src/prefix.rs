@@ -24,6 +24,13 @@ impl AnyPrefix {
             _ => false,
         }
     }
+    /// Its length in bits.
+    pub fn length(&self) -> u8 {
+        match self {
+            AnyPrefix::Ip4(prefix) => prefix.length(),
+            AnyPrefix::Ip6(prefix) => prefix.length(),
+        }
+    }
     /// Whether it is of IPv6.
     pub fn is_ip6(&self) -> bool {
         matches!(self, AnyPrefix::Ip6(_))

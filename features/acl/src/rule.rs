@@ -49,11 +49,14 @@ pub struct Rule {
 /// Packet fields that rules match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    source: IpAddr,
-    destination: IpAddr,
-    protocol: u8,
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, of the same family.
+    pub destination: IpAddr,
+    /// Protocol behind the IP header and IPv6's extension headers.
+    pub protocol: u8,
     /// Not of later fragments, unless shallow reassembly knows it.
-    upper: Option<Upper>,
+    pub upper: Option<Upper>,
 }
 
 fn is_icmp(protocol: IpProtocol) -> bool {
@@ -98,7 +101,7 @@ impl Rule {
         matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol)
     }
     /// Whether the rule matches the ports, or type and code, of a packet of its protocol.
-    fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
+    pub(crate) fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
         let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
         let flags = protocol != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
         (numbers || !Rule::has_numbers(protocol)) && flags
@@ -128,11 +131,6 @@ impl Rule {
             () => Ok(()),
         }
     }
-}
-
-/// The action of the first rule that matches the packet. None if no rule does.
-pub fn decide(rules: &[Rule], fields: &Fields) -> Option<Action> {
-    rules.iter().find(|rule| rule.meets(fields)).map(|rule| rule.action)
 }
 
 #[cfg(test)]
@@ -182,7 +180,8 @@ mod tests {
     #[test]
     fn the_first_rule_decides() {
         let rules = [rule("deny dst 10.0.1.0/24 proto 17 dport 53"), rule("permit dst 10.0.0.0/16 proto 17")];
-        let to = |text: &str| decide(&rules, &fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
+        let list = crate::List::new(&rules);
+        let to = |text: &str| list.decide(&fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 53"), Some(Action::Deny));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 54"), Some(Action::Permit));
         assert_eq!(to("10.1.1.1 ttl 64 / udp 1 > 54"), None);

@@ -31,15 +31,19 @@ pub enum TextError {
     },
 }
 
-/// The rules that words say, with commas between them.
-pub fn rules(words: &[String]) -> Result<Vec<Rule>, TextError> {
-    // A comma ends a rule, whether or not there is a blank before it.
+/// The words of rules. A comma ends a rule, whether or not there is a blank before it.
+pub(crate) fn separated(words: &[String]) -> impl Iterator<Item = &str> {
     let parted =
         words.iter().flat_map(|word| word.split_inclusive(',')).flat_map(|word| match word.strip_suffix(',') {
             Some(rest) => [Some(rest), Some(",")],
             None => [Some(word), None],
         });
-    let mut words = parted.flatten().filter(|word| !word.is_empty());
+    parted.flatten().filter(|word| !word.is_empty())
+}
+
+/// The rules that words say, with commas between them.
+pub fn rules(words: &[String]) -> Result<Vec<Rule>, TextError> {
+    let mut words = separated(words);
     let mut rules = vec![];
     while let Some(word) = words.next() {
         let action = Action::parse(word)
@@ -85,7 +89,8 @@ fn read<'w>(rule: &mut Rule, field: &str, words: &mut impl Iterator<Item = &'w s
     Ok(())
 }
 
-fn value<'w, T: Scalar>(field: &str, words: &mut impl Iterator<Item = &'w str>) -> Result<T, TextError> {
+/// The value of a field: the next word.
+pub(crate) fn value<'w, T: Scalar>(field: &str, words: &mut impl Iterator<Item = &'w str>) -> Result<T, TextError> {
     let word = words.next().filter(|word| *word != ",").ok_or_else(|| TextError::Ends(field.to_owned()))?;
     let wrong = |_| TextError::Value { field: field.to_owned(), value: word.to_owned(), expected: T::EXPECTED };
     T::parse(word).map_err(wrong)

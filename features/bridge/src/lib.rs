@@ -118,6 +118,13 @@ fn register_nodes(
     graph.node(NodeSpec::stage(move |seed| learn.of(seed)).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
+    // VPP's clients ask for the features of layer 2 by the nodes that have them there.
+    for (node, names) in [
+        ("l2-input", ["l2-input-feat-arc", "l2-input-feat-arc-end"]),
+        ("l2-output", ["l2-output-feat-arc", "l2-output-feat-arc-end"]),
+    ] {
+        names.into_iter().try_for_each(|name| graph.also_known_as(node, name))?;
+    }
     let (flooded, diverted, routed) = (layer2.clone(), layer2.clone(), layer2.clone());
     graph.node(NodeSpec::new(dvr::NAME, dvr::Next::ARCS, move |_| dvr::Dvr(routed.clone())))?;
     graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;

@@ -33,7 +33,15 @@ impl EtherTypes {
 /// # Errors
 /// If another node has claimed the EtherType, or the data plane runs.
 pub fn claim(control: &Control, ethertype: EtherType, node: &'static str) -> Result<(), DataplaneError> {
-    let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, ArcSpec::to_node(node))?;
+    claim_by(control, ethertype, ArcSpec::to_node(node))
+}
+
+/// The same for the features of an arc, behind which the node stands.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_by(control: &Control, ethertype: EtherType, arc: ArcSpec) -> Result<(), DataplaneError> {
+    let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, arc)?;
     let taken = Taken { ethertype: ethertype.get().into(), arc };
     control.room_mut::<EtherTypes>().0.update(|all| all.iter().copied().chain([taken]).collect());
     Ok(())

@@ -12,7 +12,7 @@ pub mod input;
 pub mod ports;
 
 pub use casts::CastCounters;
-pub use ethertypes::claim;
+pub use ethertypes::{claim, claim_by};
 pub use input::EthernetInput;
 pub use ports::{Port, Ports, is_layer2, set_layer2, set_tags};
 

@@ -46,7 +46,7 @@ pub use table::{Neighbor, Neighbors};
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher, Seed};
+use quiver_engine::{ArcSpec, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, To};
 use quiver_interface::{Interfaces, Undecided, decides, receiver, undecided};
 use quiver_ip::Ip;
 use quiver_wire::{EtherType, V4, V6};
@@ -55,6 +55,9 @@ use std::rc::Rc;
 use counted::NeighborCounters;
 use input::NeighborInput;
 use resolve::Resolve;
+
+/// Features of ARP packets that an interface receives in layer 3.
+const ARP: FeatureArcSpec = FeatureArcSpec { name: "arp", end: V4::NODE, side: Side::Rx };
 
 /// Messages of a protocol that may wait for control; more are lost, by name.
 const MESSAGES: usize = 4096;
@@ -65,7 +68,9 @@ const BUFFERS_PART: usize = 4;
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control)?;
     register_family::<V6>(control)?;
-    quiver_ethernet::claim(control, EtherType::ARP, V4::NODE)?;
+    control.room_mut::<Dataplane>().blueprint().feature_arc(ARP)?;
+    let to_features = ArcSpec { name: V4::NODE, to: To::Features(ARP.name) };
+    quiver_ethernet::claim_by(control, EtherType::ARP, to_features)?;
     let mut dataplane = control.room_mut::<Dataplane>();
     // What VPP's clients know the counts by.
     for (arc, name) in

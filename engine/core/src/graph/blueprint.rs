@@ -265,6 +265,20 @@ impl Blueprint {
         }
         self.wiring().map(|_| ())
     }
+    /// Gives a node a second name, by which [`Blueprint::find`] finds it: that of VPP's clients.
+    ///
+    /// # Errors
+    /// If there is no such node, or another node has the name.
+    pub fn also_known_as(&mut self, node: &str, name: &'static str) -> Result<(), GraphError> {
+        let id = self.find(node)?;
+        match self.ids.insert(name, id) {
+            Some(other) if other != id => {
+                self.ids.insert(name, other);
+                Err(GraphError::NodeTwice(name))
+            }
+            _ => Ok(()),
+        }
+    }
     /// The node of a name.
     pub fn find(&self, name: &str) -> Result<NodeId, GraphError> {
         self.ids.get(name).copied().ok_or_else(|| GraphError::Unknown { what: "node", name: name.into() })

@@ -1,5 +1,8 @@
 //! The messages, as a client sends them.
 
+use super::ethertypes::{
+    AclInterfaceEtypeWhitelistDetails, AclInterfaceEtypeWhitelistDump, AclInterfaceSetEtypeWhitelist,
+};
 use super::*;
 use quiver_compat::Caller;
 use quiver_compat::types::Address;
@@ -90,4 +93,29 @@ fn lists_hold_where_interfaces_have_them() {
     assert_eq!((known(caller), del(caller, 0)), (vec![(0, vec![])], Ok(())));
     let nobody = AclInterfaceSetAclList { sw_if_index: InterfaceIndex(9), n_input: 0, acls: vec![] };
     assert_eq!(caller.request(&nobody).map(drop), Err(Retval::INVALID_SW_IF_INDEX));
+}
+
+#[test]
+fn ethertypes_version_and_counters() {
+    let mut daemon = quiver_scenarios::daemon("");
+    daemon.run("create packet-generator interface pg0").expect("there is room");
+    let mut caller = Caller::connect(daemon.control());
+    let caller = &mut caller;
+    let version = caller.request(&AclPluginGetVersion {}).expect("a reply");
+    assert_eq!(version, AclPluginGetVersionReply { major: 1, minor: 4 });
+    let sw_if_index = InterfaceIndex(1);
+    let set = |caller: &mut Caller, n_input, whitelist: &[u16]| {
+        let request = AclInterfaceSetEtypeWhitelist { sw_if_index, n_input, whitelist: whitelist.to_vec() };
+        caller.request(&request).map(drop)
+    };
+    let known = |caller: &mut Caller| caller.dump(&AclInterfaceEtypeWhitelistDump { sw_if_index });
+    assert_eq!((set(caller, 1, &[0x806, 0x88cc]), set(caller, 2, &[0x806])), (Ok(()), Err(Retval::INVALID_VALUE)));
+    let details = AclInterfaceEtypeWhitelistDetails { sw_if_index, n_input: 1, whitelist: vec![0x806, 0x88cc] };
+    assert_eq!(known(caller), [details]);
+    assert_eq!((set(caller, 0, &[]), known(caller).len()), (Ok(()), 0));
+    for enable in [true, false, false] {
+        caller.request(&AclStatsIntfCountersEnable { enable }).map(drop).expect("it is there");
+        let configured = daemon.run("show configuration").expect("a command").text;
+        assert_eq!(configured.contains("counters: true"), enable, "{configured}");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use quiver_acl::node::{Bridged, Look, Routed};
-use quiver_acl::{Action, Rule, decide, text};
+use quiver_acl::{Acl, Action, Rule, text};
 use quiver_engine::Level;
 use quiver_interface::Direction;
 use quiver_scenarios::ROOMS;
@@ -35,8 +35,9 @@ const ROUTER: &str = "
     ip route add 2001:db8:2::/48 via 2001:db8:19::2 pg1
 ";
 
-/// Rules of which packets are met by some.
+/// Rules of which packets are met by some: a few, or so many that they are in tuples.
 fn rules(r: &mut Rng) -> String {
+    let is_long = r.u8(..3) == 0;
     let mut rule = || {
         let action = if r.bool() { "permit" } else { "deny" };
         let (a, b) = (r.u16(1..5), r.u16(1..5));
@@ -59,9 +60,12 @@ fn rules(r: &mut Rng) -> String {
             6 => format!("proto {}", [6, 17, 89][r.usize(..3)]),
             _ => String::new(),
         };
-        format!("{action} {of} {what}")
+        // Few packets are left for later rules by those of long lists that ask for nothing.
+        let rare = if is_long && of.is_empty() { "src 10.1.0.9/32" } else { "" };
+        format!("{action} {of}{rare} {what}")
     };
-    (0..rule().len() % 7 + 1).map(|_| rule()).collect::<Vec<_>>().join(", ")
+    let count = if is_long { 140 } else { rule().len() % 7 + 1 };
+    (0..count).map(|_| rule()).collect::<Vec<_>>().join(", ")
 }
 
 /// Random payloads, with fragments, options and extension headers among them.
@@ -101,7 +105,9 @@ fn list(text: &str) -> Vec<Rule> {
 /// Whether lists let a packet pass, asked by plain code.
 fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8]) -> bool {
     match L::fields(packet, Direction::Rx) {
-        Ok(Some(fields)) => lists.iter().find_map(|rules| decide(rules, &fields)) == Some(Action::Permit),
+        Ok(Some(fields)) => {
+            lists.iter().flatten().find(|rule| rule.meets(&fields)).is_some_and(|rule| rule.action == Action::Permit)
+        }
         Ok(None) => true,
         Err(_) => false,
     }
@@ -115,8 +121,11 @@ fn compare(level: Level, configuration: &str, packet: impl Fn(&mut Rng, u32) -> 
         let mut daemon = Daemon::new(ROOMS, Setup { level, ..Setup::default() }).expect("the rooms fit");
         daemon.configure(&format!("{PORTS}{configuration}"));
         let texts = [rules(&mut r), rules(&mut r)];
-        texts.iter().for_each(|text| daemon.configure(&format!("set acl-plugin acl {text}")));
         let lists = texts.each_ref().map(|text| list(text));
+        // A long list does not fit a line.
+        for (id, rules) in (0u32..).zip(&lists) {
+            daemon.control().put(Acl { id, tag: None, rules: rules.clone() }).expect("it is valid");
+        }
         let at = if r.bool() { "pg0 input" } else { "pg1 output" };
         daemon.configure(&format!("set acl-plugin interface {at} acl 0\nset acl-plugin interface {at} acl 1"));
         daemon.settle().expect("nothing circles");
