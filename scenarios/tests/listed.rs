@@ -260,7 +260,6 @@ fn no_turn_of_an_answer_grows_with_what_is_configured() {
         "show acl-plugin matches",
         "show acl-plugin tables",
         "show acl-plugin macip acl",
-        "show acl-plugin macip interface",
         "show abf policy",
         "show abf attach",
         "show l3xc",

@@ -342,10 +342,13 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 9] = [
+    const NODES: [(&str, &str); 12] = [
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
+        ("ip4, ACL of 50 rules, last matches", "acl-input-ip4"),
+        ("ip4, ACL of 1,000 rules", "acl-input-ip4"),
+        ("ip4, ACL of 10,000 rules", "acl-input-ip4"),
         ("ip4, 256 sessions", "sfdp-l4-lifecycle"),
         ("ip4, MSS clamp", "tcp-mss-clamping-ip4-in"),
         ("vlan, strict uRPF, ip4 and ip6", "ip6-rx-urpf-strict"),

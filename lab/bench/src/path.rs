@@ -1,6 +1,7 @@
 //! The paths that are measured: how a daemon is configured, and the packets that take the path.
 
 mod ip4;
+mod lists;
 mod mixed;
 mod tunnels;
 
@@ -210,6 +211,7 @@ pub fn all() -> Vec<Path> {
         )),
     ];
     all.extend(ip4::all());
+    all.extend(lists::all());
     all.extend(mixed::all());
     all.extend(tunnels::all());
     all

@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 50] = [
+const EXCEPTIONS: [Exception; 53] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",

@@ -19,7 +19,7 @@ set int ip addr loop0 10.1.0.1/24 # where others come from
 create tap id 7 host-if-name no-such-tap num-rx-queues 1
 create bridge-domain 7 learn 0
 set interface l2 bridge tap7 7
-nat44 plugin enable
+nat64 plugin enable
 ip route add 10.9.0.0/16 via 10.1.0.2 loop0
 ";
 
@@ -45,7 +45,7 @@ fn the_commands_lead_to_a_configuration_and_what_is_left_is_told() {
         "#   quiverd --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --captures /tmp --cli-listen /run/vpp/cli.sock --api-socket",
         "--workers 1 --config FILE\n",
         "# Left out:\n#   startup.conf: line 4, column 1: dpdk: ",
-        "# Commands of ports.txt that were left out, and why:\n#   ports.txt:8: nat44 plugin enable\n#       Quiver has no NAT44 yet",
+        "# Commands of ports.txt that were left out, and why:\n#   ports.txt:8: nat64 plugin enable\n#       Quiver has no NAT64 yet",
         "10.1.0.1/24",
         "10.9.0.0/16",
         "no-such-tap",
