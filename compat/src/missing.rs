@@ -51,7 +51,7 @@ pub const MISSING: &[Missing] = &[
     missing("MPLS", &["mpls", "set interface mpls", "show mpls"]),
     missing(
         "NAT44's IPFIX export, MSS clamping, worker lists and VRF routes",
-        &["nat", "nat44 vrf", "set nat workers", "set nat44", "show nat workers"],
+        &["nat ipfix", "nat mss-clamping", "nat44 vrf", "set nat workers", "set nat44", "show nat workers"],
     ),
     missing("NAT64", &["nat64", "set interface nat64", "show nat64"]),
     missing("NAT66", &["nat66", "set interface nat66", "set npt66", "show nat66", "show npt66"]),

@@ -91,7 +91,11 @@ fn mappings(control: &Control) {
 
 fn shows(control: &Control) {
     let commands = control.commands();
-    let show = Command::waiting("show nat44 sessions [max <max:u32>]", "Show NAT44 sessions.", show_sessions);
+    let show = Command::waiting(
+        "show nat44 sessions [max <max:u32>]",
+        "Show the sessions of NAT44, both ends as inside and outside see them.",
+        show_sessions,
+    );
     commands.add(show.argument("max", "at most so many"));
     commands.add(Command::waiting(
         "show nat44 addresses",
@@ -99,7 +103,7 @@ fn shows(control: &Control) {
         show_addresses,
     ));
     commands.add(Command::waiting("show nat44 interfaces", "Show interfaces of NAT44.", show_interfaces));
-    commands.add(Command::waiting("show nat44 static mappings", "Show static mappings.", show_mappings));
+    commands.add(Command::waiting("show nat44 static mappings", "Show the static mappings of NAT44.", show_mappings));
     let show = "show nat44 interface address";
     commands.add(Command::waiting(
         show,
@@ -265,7 +269,7 @@ fn named(number: u8) -> &'static str {
     }
 }
 
-/// What a session is: static, dynamic or forwarded.
+/// Kind of a session: static, dynamic or forwarded.
 fn kind(session: &NatSession) -> &'static str {
     match () {
         () if has(&session.second, flag::FORWARDED) => "forwarded",

@@ -90,7 +90,7 @@ impl NatInterface {
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "nat44-addresses")]
 pub struct NatAddresses {
-    /// First address.
+    /// The first address to which hosts are translated.
     #[key]
     pub first: Ipv4Addr,
     /// Last address. Default: the first one.
@@ -216,9 +216,9 @@ impl Field for External {
 /// A host of a mapping that spreads sessions.
 #[derive(Record, Clone, Debug, PartialEq)]
 pub struct Backend {
-    /// Address.
+    /// Address of the host on the inside.
     pub address: Ipv4Addr,
-    /// Port.
+    /// Port of the host on the inside.
     pub port: u16,
     /// Share of new sessions, relative to those of the others.
     #[default(1)]

@@ -1,4 +1,4 @@
-//! What becomes of a packet that belongs to no session yet.
+//! Decisions about a packet that belongs to no session yet.
 
 use quiver_session::second::Ip4End;
 
@@ -36,7 +36,7 @@ pub enum Plan {
         host: Ip4End,
         /// Slot of its table.
         table: u32,
-        /// What it sees of the client.
+        /// The client, as it sees it.
         far: Far,
         /// Whether a mapping says so; else it is forwarded as it is.
         is_static: bool,

@@ -1,4 +1,4 @@
-//! What an object of kind `nat44-interfaces` enables.
+//! Features that an object of kind `nat44-interfaces` enables.
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{FeatureSpec, Phase};

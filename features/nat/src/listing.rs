@@ -24,7 +24,7 @@ pub(crate) struct NatSession {
     pub listed: Listed,
     /// The tuple of packets from the inside.
     pub inside: Tuple,
-    /// What is kept with it.
+    /// The value that is kept with it.
     pub second: Second,
     /// Seconds since its last packet, and the worker's time then, in seconds.
     pub idle: (u32, u32),

@@ -54,7 +54,7 @@ pub struct Mapping {
     pub is_sticky: bool,
 }
 
-/// What a packet's end is looked for by: address, port and protocol; both are 0 of mappings of addresses.
+/// Key by which a packet's end is looked for: address, port and protocol; both are 0 of mappings of addresses.
 type Place = (u32, u16, u8);
 
 fn places(end: Ip4End, protocol: u8) -> [Place; 2] {

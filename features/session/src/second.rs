@@ -32,7 +32,7 @@ pub struct Ip4End {
 pub struct SecondKey {
     /// The end there.
     pub far: Ip4End,
-    /// What the end on this side is translated to.
+    /// The address and port to which the end on this side is translated.
     pub near: Ip4End,
     /// Context there.
     pub context: u32,

@@ -37,7 +37,7 @@ pub struct MacipInterface {
     /// Name of the interface.
     #[key]
     pub interface: InterfaceName,
-    /// The list.
+    /// The number of the list that the interface has.
     pub acl: MacipNumber,
 }
 

@@ -385,3 +385,6 @@ fn balancers(
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

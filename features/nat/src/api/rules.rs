@@ -208,3 +208,6 @@ fn interface_addresses(
         Some(Nat44InterfaceAddrDetails { sw_if_index: index(&control, &object.interface)?, flags })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -264,3 +264,6 @@ fn users(control: &Control, _: Nat44UserDump) -> impl Iterator<Item = Option<Nat
         Some(Some(Nat44UserDetails { vrf_id: table.0, ip_address, nsessions, nstaticsessions }))
     })
 }
+
+#[cfg(test)]
+mod tests;

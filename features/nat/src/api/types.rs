@@ -39,7 +39,7 @@ pub(super) enum LogLevel {
 }
 
 flags! {
-    /// What an address, mapping, interface or session is.
+    /// Properties of an address, mapping, interface or session is.
     pub(super) struct ConfigFlags(u8) as "nat_config_flags" Enum {
         /// Nothing of these.
         NONE = 0x00 => "NAT_IS_NONE",

@@ -61,9 +61,9 @@ struct New {
 
 /// The beginning of sessions on a worker.
 pub struct Beginning<'a, 'w> {
-    /// What the node reads.
+    /// Tables that the node reads.
     pub tables: &'a Tables,
-    /// What the worker has of its own.
+    /// The worker's own part.
     pub own: &'a Own,
     /// Sessions.
     pub work: &'a Work<'w>,

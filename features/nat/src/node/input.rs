@@ -73,9 +73,9 @@ impl From<Refused> for Next {
 
 /// The node.
 pub struct Input {
-    /// What it reads.
+    /// Tables that it reads.
     pub tables: Tables,
-    /// What is the worker's own.
+    /// The worker's own part.
     pub own: Own,
 }
 

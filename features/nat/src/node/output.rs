@@ -63,9 +63,9 @@ impl From<Refused> for Next {
 
 /// The node.
 pub struct Output {
-    /// What it reads.
+    /// Tables that it reads.
     pub tables: Tables,
-    /// What is the worker's own.
+    /// The worker's own part.
     pub own: Own,
 }
 

@@ -1,4 +1,4 @@
-//! What a session's second says: directions, tuples, tables.
+//! The content of a session's second: directions, tuples, tables.
 
 use quiver_session::record::Direction;
 use quiver_session::second::Second;

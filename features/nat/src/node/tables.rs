@@ -1,4 +1,4 @@
-//! What the nodes read.
+//! Tables that the nodes read.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ pub struct Slots {
     pub inbound: u16,
 }
 
-/// What the nodes read.
+/// Tables that the nodes read.
 #[derive(Clone)]
 pub struct Tables {
     /// Sessions.
@@ -56,7 +56,7 @@ impl Tables {
     }
 }
 
-/// What a worker's node has beside the tables.
+/// The parts that a worker's node has beside the tables.
 pub struct Own {
     /// Hears of the worker's first session.
     pub begun: Outbox<()>,

@@ -1,4 +1,4 @@
-//! What happens at limits.
+//! Behavior at limits.
 
 use quiver_session::room::Room;
 
