@@ -61,7 +61,7 @@ fn the_commands_lead_to_a_configuration_and_what_is_left_is_told() {
 fn what_was_imported_runs_and_is_the_same_again() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("startup.conf"), "unix { nodaemon }").expect("a file");
-    let script: Vec<_> = SCRIPT.lines().filter(|line| !line.contains("tap") && !line.contains("nat44")).collect();
+    let script: Vec<_> = SCRIPT.lines().filter(|line| !line.contains("tap") && !line.contains("nat64")).collect();
     fs::write(folder.path().join("script"), script.join("\n")).expect("a file");
     let output = quiver(folder.path(), &["import", "startup.conf", "script"]);
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
