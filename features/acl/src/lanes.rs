@@ -214,7 +214,7 @@ impl<I: Isa> FieldLanes<I> {
         let [source, destination] = addresses::<F, I>(p);
         FieldLanes { source, destination, upper: UpperLanes::of::<F>(p) }
     }
-    /// The packets of which it says all there is to know; of others ask [`Fields`](crate::Fields).
+    /// The packets of which it says all there is to know; of others ask [`Fields`].
     #[inline(always)]
     pub fn known(&self) -> Mask<I> {
         self.upper.known

@@ -4,7 +4,7 @@
 //! outside. Both are stored before its first packet goes on.
 //!
 //! - [`config`]: what is configured; `interface`: what interfaces enable; [`sides`]: what of it workers read. [`room`]: the control side; [`rules`]: what it tells workers.
-//! - [`tuple`]: tuples of packets. [`decide`]: what becomes of a packet without a session; [`egress`]: where it would leave.
+//! - [`mod@tuple`]: tuples of packets. [`decide`]: what becomes of a packet without a session; [`egress`]: where it would leave.
 //! - [`ports`]: outside ports. [`rewrite`]: packets. [`node`]: the nodes. [`counters`]: their counters.
 //! - `command`: the command line; `api`: VPP's messages; `listing`: sessions for both.
 #![forbid(unsafe_code)]
