@@ -312,7 +312,7 @@ impl Directory {
         Some((self.add(name, value)?, blocks))
     }
     /// Adds a vector with so many rows of `cells` cells, all of them shown and zero, whose words are lent: the caller gives the
-    /// stretches back once nobody writes there. None if there is no room for it, or its name is taken.
+    /// stretches back when no thread writes to them any more. None if there is no room for it, or its name is taken.
     pub fn lend_vector<C: Cell>(&mut self, name: &str, rows: usize, cells: usize) -> Option<LentVector<C>> {
         let words = 8 + cells * C::WORDS;
         if rows * words > self.space.left() / PART {

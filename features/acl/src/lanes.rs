@@ -60,7 +60,7 @@ impl List {
         let (ip4, ip6) = (Compiled::of::<V4>(rules), Compiled::of::<V6>(rules));
         List { rules: rules.into(), ip4, ip6, asks_flags }
     }
-    /// How packets are matched, for people.
+    /// Name of the classification method, for `show acl-plugin tables`.
     pub(crate) fn matching(&self) -> String {
         format!("IPv4: {}; IPv6: {}", self.ip4.matching(), self.ip6.matching())
     }

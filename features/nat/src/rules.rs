@@ -8,11 +8,11 @@ use quiver_session::second::Ip4End;
 quiver_control::choice! {
     /// Whether clients of a mapping are translated, too.
     pub enum TwiceNat {
-        /// They are not.
+        /// No client is translated.
         Off = "never",
-        /// They are.
+        /// All clients are translated.
         On = "always",
-        /// Those that are the mapping's host itself are.
+        /// Only a client that is the mapping's own host is translated.
         Own = "self",
     } as "twice-nat", "never, always or self";
 }
@@ -104,7 +104,7 @@ pub struct Rules {
     pub sessions_max: u32,
     /// The pool.
     pub pool: Vec<Pooled>,
-    /// Addresses for clients of mappings that translate these, too: hosts on the inside see them, and nobody outside.
+    /// Pool of twice NAT: source addresses that inside hosts see in place of clients' addresses.
     pub twice_pool: Vec<u32>,
     by_outside: HashMap<Place, Arc<Mapping>>,
     by_inside: HashMap<(Place, u32), Arc<Mapping>>,

@@ -64,8 +64,8 @@ pub struct Own {
     pub counters: WorkerCounters,
 }
 
-/// The context of sessions of hosts in the table of a slot. Those that are translated where packets leave have another one, because a
-/// packet may pass both.
+/// Key context of the sessions of hosts in an IP table, by the table's slot. Sessions of the output feature have a context of their own,
+/// because a packet may pass both the input and the output feature.
 pub fn context(slot: u32, is_output: bool) -> u32 {
     (slot + 1) << 1 | u32::from(is_output)
 }
