@@ -77,6 +77,15 @@ impl<T: Cell> Cells<T> {
         (index < self.usable()).then(|| unsafe { &*self.start().add(index).as_ptr() })
     }
 
+    /// A cell, which is made usable first. None beyond the reserved ones, or if the system has no memory. For the writer.
+    #[inline(always)]
+    pub fn obtain(&self, index: usize) -> Option<&T> {
+        if index >= self.usable() && (index >= self.reserved || self.commit(index + 1).is_err()) {
+            return None;
+        }
+        self.get(index)
+    }
+
     /// Cells that are usable.
     #[inline(always)]
     pub fn usable(&self) -> usize {

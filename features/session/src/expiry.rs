@@ -145,8 +145,8 @@ pub enum Which {
     OfTenant(u16),
 }
 
-/// A visit to sessions: ends them; or, if their tenant has changed to a row, those that are not the tenant's any more or whose time has
-/// passed by its timeouts.
+/// A visit to all sessions, or to those of a tenant. It ends all of them; or, after a change of the tenant, only sessions with another context and sessions
+/// that have expired by the new timeouts.
 #[derive(Clone, Copy)]
 struct Visit {
     which: Which,

@@ -257,10 +257,7 @@ impl Record {
 }
 
 /// The records of a worker, by index: in address space of their own, whose huge pages get memory as sessions come, and keep it.
-pub struct Records {
-    cells: Cells<Record>,
-    most: usize,
-}
+pub struct Records(Cells<Record>);
 
 impl Records {
     /// No record yet; at most [`OWNED_MAX`].
@@ -268,29 +265,24 @@ impl Records {
     /// # Errors
     /// If the system refuses the address space.
     pub(crate) fn new(most: usize) -> io::Result<Records> {
-        let most = most.min(OWNED_MAX);
-        Ok(Records { cells: Cells::reserve(most, true)?, most })
+        Ok(Records(Cells::reserve(most.min(OWNED_MAX), true)?))
     }
     /// A record that has been allocated.
     #[inline(always)]
     pub fn get(&self, index: u32) -> Option<&Record> {
-        self.cells.get(index as usize)
+        self.0.get(index as usize)
     }
     /// The same; allocates it. None beyond the last one, or if the system has no memory; for the owner.
     pub(crate) fn allocate(&self, index: u32) -> Option<&Record> {
-        let count = index as usize + 1;
-        if count > self.cells.usable() && (count > self.most || self.cells.commit(count).is_err()) {
-            return None;
-        }
-        self.get(index)
+        self.0.obtain(index as usize)
     }
     /// Records that are allocated: they have the lowest indexes.
     pub fn allocated(&self) -> u32 {
-        self.cells.usable() as u32
+        self.0.usable() as u32
     }
     /// Bytes of the allocated records.
     pub fn bytes(&self) -> usize {
-        self.cells.bytes()
+        self.0.bytes()
     }
 }
 

@@ -15,7 +15,7 @@ use zerocopy::FromZeros;
 use crate::key::Key;
 use crate::record::OWNED_MAX;
 
-/// Kind of entries in the directory of seconds: there is one.
+/// Kind of entries in both directories: there is one.
 const KIND: u8 = 0;
 
 /// An IPv4 address and a port, or the identifier of an ICMP echo.
@@ -107,7 +107,6 @@ pub(crate) struct Seconds {
     hash: KeyedHash,
     /// The lines of each worker, by the indexes of its records.
     lines: Box<[Cells<Line>]>,
-    most: usize,
     ended: Ended,
 }
 
@@ -122,7 +121,6 @@ impl Seconds {
             directory: Directory::new(sessions)?,
             hash: KeyedHash::new(secret),
             lines: (0..workers).map(|_| Cells::reserve(most, true)).collect::<io::Result<_>>()?,
-            most,
             ended,
         })
     }
@@ -136,11 +134,7 @@ impl Seconds {
     }
     /// The same; allocates it. None beyond the last one, or if the system has no memory; for the owner.
     fn allocate(&self, worker: usize, index: u32) -> Option<&Line> {
-        let (lines, count) = (self.lines.get(worker)?, index as usize + 1);
-        if count > lines.usable() && (count > self.most || lines.commit(count).is_err()) {
-            return None;
-        }
-        lines.get(index as usize)
+        self.lines.get(worker)?.obtain(index as usize)
     }
     /// The second of a session.
     #[inline(always)]

@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
+use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Counter, Metadata, Row};
 use quiver_table::directory::Home;
 use quiver_table::{Directory, Inserted, KeyedHash, Reference};
 
 use crate::key::Key;
 use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
-use crate::second::Seconds;
+use crate::second::{Seconds, reference};
 use crate::shard::Shard;
 use crate::tenant::{TenantCounters, TenantRow};
 use crate::timeouts::{EMBRYONIC, seconds};
@@ -21,8 +22,6 @@ use crate::timeouts::{EMBRYONIC, seconds};
 pub const TICKS: u32 = 100;
 /// Nanoseconds of a tick.
 const TICK_NS: u64 = 1_000_000_000 / TICKS as u64;
-/// Kind of records in the directory: there is one.
-const KIND: u8 = 0;
 
 /// The mark of a packet: the session that it belongs to, and the next service of its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,15 +251,6 @@ impl Sessions {
         quiver_engine::isa::prefetch(self.record(candidate)?);
         Some(candidate)
     }
-    /// A session of a worker.
-    #[inline(always)]
-    pub(crate) fn own(&self, worker: usize, index: u32) -> Reference {
-        Reference { owner: worker as u8, kind: KIND, index }
-    }
-    /// Whether a worker has one session, which has just begun: for this worker.
-    pub(crate) fn is_first(&self, worker: usize) -> bool {
-        self.of(worker).is_some_and(|owned| owned.shard().live() == 1)
-    }
     /// The record of a session.
     #[inline(always)]
     pub(crate) fn record(&self, reference: Reference) -> Option<&Record> {
@@ -270,13 +260,14 @@ impl Sessions {
     pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
         self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
     }
-    /// Begins a session on a worker, unless another worker begins it in the same moment.
+    /// Begins a session on a worker, unless another worker begins it in the same moment. `begun` hears of the only session of a worker.
     pub(crate) fn begin(
         &self,
         cx: &Context<'_>,
         (key, hash): (&Key, u64),
         (slot, tenant): (u16, &TenantRow),
         is_from_high: bool,
+        begun: &Outbox<()>,
     ) -> Found {
         let Some(owned) = self.of(cx.worker) else { return Found::Full };
         let (mut shard, now) = (owned.shard(), owned.time(cx.now));
@@ -287,16 +278,22 @@ impl Sessions {
             return Found::Full;
         }
         let Some(index) = shard.take((self.capacity() * 2).min(OWNED_MAX) as u32) else { return Found::Full };
-        let Some(record) = owned.records.allocate(index) else { return Found::Full };
+        let Some(record) = owned.records.allocate(index) else {
+            shard.put_back(index);
+            return Found::Full;
+        };
         record.begin(key, hash, (slot, is_from_high), now.ticks());
         record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
-        let new = self.own(cx.worker, index);
+        let new = reference(cx.worker, index);
         let is_same = |other| self.record(other).is_some_and(|other| other.is(key, hash));
         match self.directory.insert(hash, new, is_same) {
             Inserted::New => {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
                 owned.created.add(slot.into(), 1);
+                if shard.live() == 1 {
+                    begun.send(());
+                }
                 Found::Here(index)
             }
             known => {
@@ -355,7 +352,7 @@ impl Sessions {
         let Some(record) = owned.records.get(index) else { return };
         let Some(key) = record.key() else { return };
         owned.removed.add(record.identity().tenant().into(), 1);
-        self.directory.remove(self.hash(&key), self.own(worker, index));
+        self.directory.remove(self.hash(&key), reference(worker, index));
         if let Some(seconds) = self.seconds.get() {
             seconds.end((worker, index), &key);
         }
@@ -369,12 +366,17 @@ fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
     seconds(timeout, &tenant.timeouts).saturating_mul(TICKS).min(i32::MAX as u32)
 }
 
-/// Ticks until a session ends if no packet comes; None if its time has passed.
-pub(crate) fn remaining(record: &Record, tenant: &TenantRow, ticks: u32) -> Option<u32> {
+/// Ticks since the last packet of a session.
+pub(crate) fn idle(record: &Record, ticks: u32) -> u32 {
     let passed = ticks.wrapping_sub(record.last_seen());
     // A packet may have come since the time was read.
-    let passed = if passed > i32::MAX as u32 { 0 } else { passed };
-    timeout_ticks(record.status().timeout, tenant).checked_sub(passed).filter(|left| *left > 0)
+    if passed > i32::MAX as u32 { 0 } else { passed }
+}
+
+/// Ticks until a session ends if no packet comes; None if its time has passed.
+pub(crate) fn remaining(record: &Record, tenant: &TenantRow, ticks: u32) -> Option<u32> {
+    let timeout = timeout_ticks(record.status().timeout, tenant);
+    timeout.checked_sub(idle(record, ticks)).filter(|left| *left > 0)
 }
 
 /// The sessions, once an interface has any; workers read it.

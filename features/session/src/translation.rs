@@ -15,7 +15,7 @@ use crate::node::pass::{Packet, Reads, Work};
 use crate::record::{Direction, OWNED_MAX};
 use crate::room::{Room, secret};
 use crate::second::{Reference, Second, SecondKey, Seconds, reference};
-use crate::sessions::{Found, Mark, Sessions, TICKS};
+use crate::sessions::{Found, Mark, Sessions, TICKS, idle};
 
 /// Makes the tables of sessions and of their second keys, unless they are there. `ended` hears of sessions that end.
 ///
@@ -76,11 +76,8 @@ impl Sessions {
     /// Seconds since the last packet of a session, and its worker's time then in seconds; control's clock says `now`.
     pub fn idle(&self, now: u64, worker: usize, index: u32) -> Option<(u32, u32)> {
         let owned = self.of(worker)?;
-        let seen = owned.records.get(index)?.last_seen();
-        let passed = owned.time_of_control(now).ticks().wrapping_sub(seen);
-        // A packet may have come since the time was read.
-        let passed = if passed > i32::MAX as u32 { 0 } else { passed };
-        Some((passed / TICKS, seen / TICKS))
+        let record = owned.records.get(index)?;
+        Some((idle(record, owned.time_of_control(now).ticks()) / TICKS, record.last_seen() / TICKS))
     }
     /// The second of a session, by the number of its worker and the index of its record; None of sessions without one.
     #[inline(always)]
@@ -127,17 +124,6 @@ fn mark_at(sessions: &Sessions, at: Reference, direction: Direction) -> Option<M
 }
 
 impl Reads {
-    /// The packet of a row that belongs to a session of this worker.
-    #[inline(always)]
-    pub fn packet_at<'a>(
-        &'a self,
-        (cx, work): (&Context<'a>, &Work<'a>),
-        (at, direction): (Reference, Direction),
-        (is_first, is_error): (bool, bool),
-    ) -> Option<Packet<'a>> {
-        let mark = Mark { is_first, is_error, ..mark_at(work.sessions, at, direction)? };
-        Packet::of(work.owned, self.rows.read(cx.guard), mark)
-    }
     /// Hands the packet of a row over to the worker of its session, where it leaves by `arc`, which leads to `sfdp-handoff`. False, and
     /// the row stays, if that worker does not keep up.
     pub fn hand_over(
@@ -158,7 +144,17 @@ impl Reads {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// The packet of a row that belongs to a session of this worker.
+    #[inline(always)]
+    pub fn packet_at(
+        &self,
+        (at, direction): (Reference, Direction),
+        (is_first, is_error): (bool, bool),
+    ) -> Option<Packet<'a>> {
+        let mark = Mark { is_first, is_error, ..mark_at(self.sessions, at, direction)? };
+        Packet::of(self.owned, self.rows, mark)
+    }
     /// Counts a packet, and notes its time.
     #[inline(always)]
     pub fn touch(&self, cx: &Context<'_>, packet: &Packet<'_>, length: u32) {
@@ -169,20 +165,15 @@ impl Work<'_> {
         &self,
         (cx, begun): (&Context<'_>, &Outbox<()>),
         (key, is_from_high): (&Key, bool),
-        (slot, reads): (u16, &Reads),
+        slot: u16,
     ) -> Begun {
-        let Some(tenant) = reads.rows.read(cx.guard).get(usize::from(slot)) else { return Begun::Full };
+        let Some(tenant) = self.rows.get(usize::from(slot)) else { return Begun::Full };
         let hash = self.sessions.hash(key);
         if let Some(known) = self.sessions.find(key, hash) {
             return Begun::Known(known);
         }
-        match self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high) {
-            Found::Here(index) => {
-                if self.sessions.is_first(cx.worker) {
-                    begun.send(());
-                }
-                Begun::New(self.sessions.own(cx.worker, index))
-            }
+        match self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun) {
+            Found::Here(index) => Begun::New(reference(cx.worker, index)),
             Found::There(known) => Begun::Known(known),
             Found::Full | Found::Quota => Begun::Full,
         }

@@ -243,8 +243,8 @@ impl<'w> Beginning<'_, 'w> {
             (true, false) => slots.inbound,
         };
         let session = self.session(self.work.sessions.nowhere(cx.worker), &new);
-        let (key, reads) = ((&session.key, session.is_from_high), &self.tables.reads);
-        let at = match self.work.begin_session((cx, &self.own.begun), key, (slot, reads)) {
+        let key = (&session.key, session.is_from_high);
+        let at = match self.work.begin_session((cx, &self.own.begun), key, slot) {
             Begun::New(at) => at,
             // This one would not be found by the host's packets.
             Begun::Known(_) => return Err(Refused::Known),
@@ -254,7 +254,7 @@ impl<'w> Beginning<'_, 'w> {
             self.work.end_session(at);
             return Err(if known.is_some() { Refused::Ports } else { Refused::Full });
         }
-        if let Some(packet) = reads.packet_at((cx, self.work), (at, Direction::Forward), (true, false)) {
+        if let Some(packet) = self.work.packet_at((at, Direction::Forward), (true, false)) {
             // RFC 4787, REQ-5: a UDP mapping lives as long before the first reply; RFC 5382, REQ-5 has another time for connections that
             // are not established, and RFC 5508, REQ-2 for ICMP.
             let timeout = match IpProtocol(new.inside.protocol) {

@@ -203,7 +203,7 @@ impl Input {
         }
         frame.next[i] = next.into();
     }
-    /// Rewrites an ICMP error about a packet of a session, whoever owns that.
+    /// Rewrites an ICMP error about a packet of a session, which may belong to another worker.
     fn error(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
         if !has(&session.second, flag::FORWARDED) && !rewrite_row_error(cx, frame, i, session, row.is_from_inside) {
             return self.leave(cx, frame, i, Next::Malformed);
@@ -263,7 +263,7 @@ impl Input {
             return;
         }
         let at = work.sessions.at(cx.worker, session.at.index);
-        let Some(packet) = reads.packet_at((cx, work), (at, direction), (is_first, false)) else {
+        let Some(packet) = work.packet_at((at, direction), (is_first, false)) else {
             return self.leave(cx, frame, i, Next::NoTranslation);
         };
         if !cx.is_rehearsal() {

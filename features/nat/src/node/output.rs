@@ -166,7 +166,7 @@ impl Output {
             return Turn::Leaves(Next::Pass);
         }
         let at = work.sessions.at(cx.worker, session.at.index);
-        let packet = self.tables.reads.packet_at((cx, work), (at, direction(session, true)), (is_first, false));
+        let packet = work.packet_at((at, direction(session, true)), (is_first, false));
         let Some(packet) = packet else { return Turn::Leaves(Next::OutOfPorts) };
         if !cx.is_rehearsal() {
             work.touch(cx, &packet, frame.length[i]);

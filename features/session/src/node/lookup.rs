@@ -18,8 +18,7 @@ use super::pass::{Reads, Work};
 use crate::interface::Tracked;
 use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
 use crate::record::{self, Direction, OWNED_MAX};
-use crate::sessions::{Found, Mark, Sessions};
-use crate::tenant::TenantRow;
+use crate::sessions::{Found, Mark};
 
 arcs! {
     /// Where packets go from here, besides services.
@@ -272,13 +271,16 @@ impl<P: Parser> Finder<P> {
             None => {
                 is_first = true;
                 match work.rows.get(usize::from(slot)) {
-                    Some(tenant) => self.begin(work.sessions, cx, row, (slot, tenant)),
+                    Some(tenant) => {
+                        let key = (&row.key, row.hash);
+                        work.sessions.begin(cx, key, (slot, tenant), row.is_from_high, &self.begun)
+                    }
                     None => Found::Full,
                 }
             }
         };
         let reference = match found {
-            Found::Here(index) => work.sessions.own(cx.worker, index),
+            Found::Here(index) => work.sessions.at(cx.worker, index),
             Found::There(there) => there,
             Found::Full => {
                 frame.next[i] = Next::Full.into();
@@ -301,12 +303,5 @@ impl<P: Parser> Finder<P> {
         if !cx.hand_off(frame, i, usize::from(reference.owner), Next::Owner) {
             frame.next[i] = Next::Busy.into();
         }
-    }
-    fn begin(&self, sessions: &Sessions, cx: &Context<'_>, row: &Keyed, tenant: (u16, &TenantRow)) -> Found {
-        let found = sessions.begin(cx, (&row.key, row.hash), tenant, row.is_from_high);
-        if matches!(found, Found::Here(_)) && sessions.is_first(cx.worker) {
-            self.begun.send(());
-        }
-        found
     }
 }
