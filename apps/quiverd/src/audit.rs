@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use quiver_control::transaction::{Audit, Entry};
 
+use crate::line::line_of;
+
 /// Bytes of the file, after which the next one is begun.
 const FILE_MAX: u64 = 64 << 20;
 /// Bytes that are written at once, about: those of lines that have come by then.
@@ -84,9 +86,7 @@ impl AuditLog {
 
 impl Audit for AuditLog {
     fn note(&self, entry: &Entry<'_>) {
-        // Texts, numbers and JSON values: they cannot fail to be written.
-        let mut line = serde_json::to_vec(entry).unwrap_or_default();
-        line.push(b'\n');
+        let line = line_of(entry);
         let length = line.len();
         let is_full = self.queued.fetch_add(length, Ordering::Relaxed) + length > QUEUE_MAX;
         if is_full || self.writer.send(Message::Line(line)).is_err() {

@@ -50,6 +50,34 @@ fn mallinfo2() -> Result<libc::mallinfo2> {
     Ok(unsafe { function() })
 }
 
+/// Bytes of an allocation from which it is a mapping of its own: it grows without being copied.
+const MAPPED_MIN: libc::c_int = 1 << 20;
+
+/// Tells the allocator what turns of the control thread demand: no call may go through all free pieces. Call it before other threads
+/// begin.
+pub fn set() {
+    for (option, value) in [
+        // Small free pieces would wait, by the million, for the first large allocation to join them: 100 ms.
+        (libc::M_MXFAST, 0),
+        (libc::M_MMAP_THRESHOLD, MAPPED_MIN),
+    ] {
+        // SAFETY: mallopt takes numbers and changes no allocated memory (mallopt(3)).
+        if unsafe { libc::mallopt(option, value) } == 0 {
+            tracing::warn!(
+                "glibc refuses the option {option} of its allocator: turns of the control thread may be long"
+            );
+        }
+    }
+}
+
+/// Has the allocator sort the pieces that this turn has freed: else the first allocations of a later turn do, and each of them goes through
+/// up to 10,000 pieces.
+pub fn settle() {
+    // Larger than the pieces that glibc keeps for each thread, and smaller than a mapping.
+    const SIZE: usize = 2048;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(SIZE)));
+}
+
 /// Free memory of the allocator that is not worth being given back.
 const FREE_MAX: usize = 32 << 20;
 /// Period of the check.

@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 // Tokio's clock, on which its timers run: in tests it may stand still.
 use tokio::time::Instant;
 
+use crate::heap;
+
 /// A clock at the end of its numbers would leave nothing to wait for: 100 years are far from there.
 const AHEAD_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -79,6 +81,9 @@ impl Spawner for Host {
                 tracing::error!(task = name, "a control task has failed: {error}");
             }
         });
+    }
+    fn turn_ends(&self) {
+        heap::settle();
     }
     fn yield_now(&self) -> LocalFuture<()> {
         // Unlike a task that wakes itself, this also lets tokio look at sockets and timers.

@@ -13,6 +13,7 @@ mod hangup;
 mod heap;
 mod host;
 mod import;
+mod line;
 mod log;
 mod metrics;
 mod outside;
@@ -103,6 +104,7 @@ fn failed(error: &str) -> ExitCode {
 /// Prints notes on the settings, and runs the daemon on this thread.
 fn begin(given: StartSettings, passed: descriptors::Passed) -> Result<(), String> {
     let log = log::begin(&given.settings)?;
+    heap::set();
     for note in &given.notes {
         match note.severity {
             Severity::Info => tracing::info!("{note}"),

@@ -4,10 +4,9 @@
 //! reader are bounded; a client that is slow or hangs makes only itself wait, and one that does nothing gives up its
 //! place when another needs it.
 //!
-//! - [`client`]: one client, from its first byte to its last. `line`: a response as a line.
+//! - [`client`]: one client, from its first byte to its last.
 
 mod client;
-mod line;
 
 use std::rc::Rc;
 
@@ -15,11 +14,11 @@ use quiver_control::Control;
 use quiver_control::protocol::{Reason, Refusal, Response};
 use tokio::net::UnixStream;
 
+use crate::line::line_of;
 use crate::peer::Users;
 use crate::places::TurnedAway;
 use crate::socket::Socket;
 use client::Client;
-use line::line_of;
 
 /// The command socket.
 pub struct Server {

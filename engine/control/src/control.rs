@@ -128,6 +128,11 @@ impl Control {
         self.inner.clock.cpu_time()
     }
 
+    /// Tells the host that a turn of a task ends.
+    pub(crate) fn end_turn(&self) {
+        self.inner.spawner.turn_ends();
+    }
+
     /// Advances the clock, so that tasks waiting for that time are due now. Returns false if it cannot.
     pub fn advance_clock(&self, by: Duration) -> bool {
         self.inner.clock.advance(by)

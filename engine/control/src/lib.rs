@@ -29,6 +29,7 @@ pub mod transaction;
 mod control;
 mod create;
 mod identity;
+mod list;
 mod numbers;
 mod pace;
 mod signal;

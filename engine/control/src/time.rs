@@ -74,6 +74,8 @@ pub trait Timer {
 pub trait Spawner {
     /// Runs `task` until it ends. Its name is for logs.
     fn spawn(&self, name: &'static str, task: LocalFuture<()>);
+    /// Called at the end of each turn of a task.
+    fn turn_ends(&self) {}
     /// A future that is ready after all tasks, timers and received input have had their turn.
     fn yield_now(&self) -> LocalFuture<()> {
         let mut yielded = false;

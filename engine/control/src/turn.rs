@@ -66,6 +66,7 @@ impl Control {
             poll_fn(|context| {
                 let before = control.cpu_time();
                 let polled = task.as_mut().poll(context);
+                control.end_turn();
                 if let (Some(before), Some(after)) = (before, control.cpu_time()) {
                     control.turns_part().note(name, after.saturating_sub(before));
                 }

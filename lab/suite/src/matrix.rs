@@ -214,9 +214,9 @@ impl Reader<'_> {
             }
             return default.map(|value| Placed { value, at: entries.at }).into_iter().collect();
         };
-        let nodes = match &entry.value.data {
-            Data::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(&entry.value),
+        let nodes: Vec<&Node> = match &entry.value.data {
+            Data::List(items) => items.iter().collect(),
+            _ => vec![&entry.value],
         };
         if nodes.is_empty() {
             self.refuse(entry.value.at, format!("'{field}' has no value"), format!("'{field}' is {expected}"));

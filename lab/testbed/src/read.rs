@@ -183,9 +183,9 @@ impl Reader<'_> {
         let cores = self.required(node.at, entries, "cores", "numbers, such as 1, 2-5 or [1, 3]")?;
         let host = self.host_id(host.at, &word(host).unwrap_or_default(), hosts);
         let mut numbers = Vec::new();
-        let words = match &cores.data {
-            Data::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(cores),
+        let words: Vec<&Node> = match &cores.data {
+            Data::List(items) => items.iter().collect(),
+            _ => vec![cores],
         };
         for node in words {
             let text = word(node).unwrap_or_default();
@@ -235,7 +235,7 @@ impl Reader<'_> {
         let mut links: Vec<Link> = Vec::new();
         for (node, way) in nodes.iter().zip(path.windows(2)) {
             let ends = self.list(node, "a link")?;
-            let [one, other] = ends else {
+            let [one, other] = ends[..] else {
                 return self.none(node.at, format!("a link of {} ends", ends.len()), "give it two ports, host.port");
             };
             let (one, other) = (self.end(one, testbed)?, self.end(other, testbed)?);
@@ -283,9 +283,9 @@ impl Reader<'_> {
         }
     }
 
-    fn list<'node>(&mut self, node: &'node Node, what: &str) -> Option<&'node [Node]> {
+    fn list<'node>(&mut self, node: &'node Node, what: &str) -> Option<Vec<&'node Node>> {
         match &node.data {
-            Data::List(items) => Some(items),
+            Data::List(items) => Some(items.iter().collect()),
             _ => self.none(node.at, format!("{what} is no list"), "begin each with '-', or write [a, b]"),
         }
     }

@@ -11,7 +11,7 @@ use quiver_control::protocol::{self, REQUEST_LENGTH_MAX, Reason, Refusal, Respon
 use quiver_control::transaction::Source;
 use tokio::net::UnixStream;
 
-use super::line::line_of;
+use crate::line::line_of;
 use crate::peer::Users;
 use crate::places::{Activity, Loss, Place};
 

@@ -8,6 +8,7 @@ use super::tree::{self, Data, Entry, Node};
 use super::{HEADING, secrets, write};
 use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
+use crate::list::List;
 use crate::object::FieldInfo;
 use crate::pace::{Pace, free};
 
@@ -87,7 +88,7 @@ async fn has_any(control: &Control, sections: &[Entry], pace: &mut Pace) -> bool
         let (Some(fields), Data::List(items)) = (fields_of(control, &section.name), &section.value.data) else {
             continue;
         };
-        for item in items {
+        for item in items.iter() {
             pace.step().await;
             if item.to_value().as_object_mut().is_some_and(|values| secrets::hide(values, &fields)) {
                 return true;
@@ -102,6 +103,6 @@ fn fields_of(control: &Control, kind: &str) -> Option<Rc<[FieldInfo]>> {
     control.objects().kinds().into_iter().find(|of| of.name() == kind).map(|kind| kind.fields())
 }
 
-fn items(node: Node) -> Vec<Node> {
-    if let Data::List(items) = node.data { items } else { vec![] }
+fn items(node: Node) -> List<Node> {
+    if let Data::List(items) = node.data { items } else { List::default() }
 }

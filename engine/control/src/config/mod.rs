@@ -28,6 +28,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
+pub use crate::list::List;
 use crate::object::{self, AnyKind, AnyObject, ByKey, FieldInfo, ObjectError, ObjectRef, Spread, Step, Waiting};
 use crate::pace::{Pace, at_once, free};
 use defaults::concise_values;
@@ -118,13 +119,13 @@ const HEADING: &str = "# A configuration of Quiver: `quiver apply FILE` makes it
 /// Objects that a file demands.
 pub(crate) struct Desired {
     file: String,
-    objects: Vec<Wanted>,
+    objects: List<Wanted>,
 }
 
 impl Desired {
     /// Reads a file, and tells all that is wrong with it by itself.
     pub async fn read(control: &Control, file: &str, text: &str, pace: &mut Pace) -> Result<Desired, Vec<ConfigError>> {
-        let mut reader = Reader { file, errors: Vec::new(), objects: Vec::new() };
+        let mut reader = Reader { file, errors: Vec::new(), objects: List::default() };
         let (root, malformed) = tree::read(text, pace).await;
         for problem in malformed {
             reader.add(problem.at, ObjectError::whole(problem.what).remedy(problem.remedy));
@@ -189,7 +190,7 @@ impl Desired {
             return vec![];
         }
         let mut objects = vec![];
-        for wanted in &self.objects {
+        for wanted in self.objects.iter() {
             pace.step().await;
             objects.push((wanted.kind.clone(), wanted.object.clone()));
         }
@@ -244,7 +245,7 @@ impl Desired {
             }
         }
         free(wanted.into_entries(), pace).await;
-        for Wanted { kind, runs, .. } in &self.objects {
+        for Wanted { kind, runs, .. } in self.objects.iter() {
             pace.step().await;
             let Some(object) = runs else { continue };
             let old = kind.find(&**object);

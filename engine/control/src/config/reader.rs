@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::tree::{Data, Entry, Node, Position};
 use super::{ConfigError, write};
 use crate::control::Control;
+use crate::list::List;
 use crate::object::{AnyKind, AnyObject, ObjectError, ObjectRef, Spread};
 use crate::pace::{Pace, free};
 
@@ -22,7 +23,7 @@ pub(super) struct Wanted {
 pub(super) struct Reader<'a> {
     pub file: &'a str,
     pub errors: Vec<ConfigError>,
-    pub objects: Vec<Wanted>,
+    pub objects: List<Wanted>,
 }
 
 impl Reader<'_> {
@@ -74,7 +75,7 @@ impl Reader<'_> {
         for section in sections {
             let Some(kind) = kinds.iter().find(|kind| kind.name() == section.name) else { continue };
             let Data::List(items) = &section.value.data else { continue };
-            for item in items {
+            for item in items.iter() {
                 let Value::Object(values) = item.to_value() else { continue };
                 if let Err(error) = kind.read(&values).map_or(Ok(()), |object| kind.open(control, &*object)) {
                     self.add(item.position_of(&error.field, true), error);
@@ -83,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    async fn objects(&mut self, kind: &Rc<dyn AnyKind>, items: Vec<Node>, pace: &mut Pace) {
+    async fn objects(&mut self, kind: &Rc<dyn AnyKind>, items: List<Node>, pace: &mut Pace) {
         let mut first_lines: Spread<Rc<str>, usize> = Spread::default();
         for item in items {
             pace.step().await;

@@ -6,6 +6,7 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
+use crate::list::List;
 use crate::pace::Pace;
 
 /// Deeper trees are no configuration.
@@ -41,7 +42,7 @@ pub enum Data {
     /// A word, a number, true, false or null.
     Scalar(Value),
     /// Several values.
-    List(Vec<Node>),
+    List(List<Node>),
     /// Values with names.
     Mapping(Vec<Entry>),
 }
@@ -113,7 +114,7 @@ impl Node {
 
 /// A list or mapping that is being read.
 enum Open {
-    List(Vec<Node>),
+    List(List<Node>),
     /// The entries, and the name whose value comes next.
     Mapping(Vec<Entry>, Option<(String, Position)>),
 }
@@ -149,7 +150,7 @@ pub(super) async fn read(text: &str, pace: &mut Pace) -> (Option<Node>, Vec<Malf
                 continue;
             }
             Event::SequenceStart(..) => {
-                open.push((at, Open::List(Vec::new())));
+                open.push((at, Open::List(List::default())));
                 continue;
             }
             Event::MappingEnd | Event::SequenceEnd => match open.pop() {

@@ -8,18 +8,18 @@ use foldhash::fast::RandomState;
 
 use super::HashMap;
 
-/// With more entries a map is spread over parts.
+/// With more entries a map has parts.
 const WHOLE_MAX: usize = 4096;
-/// Parts of a map that is spread.
+/// Parts of a large map.
 const PARTS: usize = 1024;
-/// With fewer entries a spread map becomes one part again.
+/// With fewer entries a map with parts becomes one map again.
 const SPREAD_MIN: usize = WHOLE_MAX / 8;
 
 /// A hash map, in parts once it is large.
 pub(crate) struct Spread<K, V> {
-    /// All entries of a small map.
+    /// The first entries. They stay here while the map grows: to move thousands takes as many allocations in one go.
     whole: HashMap<K, V>,
-    /// Those of a large one.
+    /// Entries that came when `whole` was full.
     parts: Vec<HashMap<K, V>>,
     /// Chooses parts, by another seed than these choose their places.
     chooser: RandomState,
@@ -49,7 +49,8 @@ impl<K: Hash + Eq, V> Spread<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.part(key).get(key)
+        let in_part = self.part(key).and_then(|part| self.parts[part].get(key));
+        in_part.or_else(|| self.whole.get(key))
     }
 
     /// The same, to be changed.
@@ -57,7 +58,8 @@ impl<K: Hash + Eq, V> Spread<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.part_mut(key).get_mut(key)
+        let in_part = self.part(key).and_then(|part| self.parts[part].get_mut(key));
+        in_part.or_else(|| self.whole.get_mut(key))
     }
 
     /// Whether there is a value of a key.
@@ -72,11 +74,11 @@ impl<K: Hash + Eq, V> Spread<K, V> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if self.parts.is_empty() && self.len >= WHOLE_MAX {
             self.parts.resize_with(PARTS, HashMap::default);
-            for (key, value) in std::mem::take(&mut self.whole) {
-                self.part_mut(&key).insert(key, value);
-            }
         }
-        let old = self.part_mut(&key).insert(key, value);
+        let old = match self.part(&key) {
+            Some(part) if !self.whole.contains_key(&key) => self.parts[part].insert(key, value),
+            _ => self.whole.insert(key, value),
+        };
         self.len += usize::from(old.is_none());
         old
     }
@@ -86,12 +88,8 @@ impl<K: Hash + Eq, V> Spread<K, V> {
     where
         K: Borrow<Q>,
     {
-        let small = if self.parts.is_empty() { 1024 } else { 16 };
-        let part = self.part_mut(key);
-        let old = part.remove(key)?;
-        if let Some(places) = fewer_places(part.len(), part.capacity(), small) {
-            part.shrink_to(places);
-        }
+        let in_part = self.part(key).and_then(|part| remove_from(&mut self.parts[part], key, 16));
+        let old = in_part.or_else(|| remove_from(&mut self.whole, key, 1024))?;
         self.len -= 1;
         if !self.parts.is_empty() && self.len < SPREAD_MIN {
             self.whole.extend(std::mem::take(&mut self.parts).into_iter().flatten());
@@ -109,16 +107,9 @@ impl<K: Hash + Eq, V> Spread<K, V> {
         self.parts.into_iter().chain([self.whole]).flatten()
     }
 
-    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> &HashMap<K, V> {
-        if self.parts.is_empty() { &self.whole } else { &self.parts[self.chooser.hash_one(key) as usize % PARTS] }
-    }
-
-    fn part_mut<Q: Hash + ?Sized>(&mut self, key: &Q) -> &mut HashMap<K, V> {
-        if self.parts.is_empty() {
-            &mut self.whole
-        } else {
-            &mut self.parts[self.chooser.hash_one(key) as usize % PARTS]
-        }
+    /// The part that a key belongs to; none of a small map.
+    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> Option<usize> {
+        (!self.parts.is_empty()).then(|| self.chooser.hash_one(key) as usize % PARTS)
     }
 
     /// Number of entries for which there are places.
@@ -126,6 +117,19 @@ impl<K: Hash + Eq, V> Spread<K, V> {
     pub fn capacity(&self) -> usize {
         self.parts.iter().chain([&self.whole]).map(HashMap::capacity).sum()
     }
+}
+
+/// Removes the value of a key, and gives back places that are empty since, if there are more than `small`.
+fn remove_from<K, V, Q>(map: &mut HashMap<K, V>, key: &Q, small: usize) -> Option<V>
+where
+    K: Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
+{
+    let old = map.remove(key)?;
+    if let Some(places) = fewer_places(map.len(), map.capacity(), small) {
+        map.shrink_to(places);
+    }
+    Some(old)
 }
 
 /// New capacity of a map that was large: a million routes leave 100 MB of empty places behind. They are given back when
