@@ -127,8 +127,8 @@ impl Acls {
             self.segment.edit().withdraw(entry);
         }
     }
-    /// Has an interface let packets of sessions pass, or not; returns whether it did.
-    pub(crate) fn reflect(&mut self, interface: u32, reflects: bool) -> bool {
+    /// Has an interface let packets of sessions pass, or not.
+    pub(crate) fn reflect(&mut self, interface: u32, reflects: bool) {
         let has_changed = if reflects { self.reflecting.insert(interface) } else { self.reflecting.remove(&interface) };
         let reflects_any = !self.reflecting.is_empty();
         if has_changed {
@@ -137,7 +137,6 @@ impl Acls {
                 lists.reflects_any = reflects_any;
             });
         }
-        reflects != has_changed
     }
     /// Has interfaces count matches by rule, or not.
     pub(crate) fn count(&mut self, are_counted: bool) {
