@@ -57,7 +57,7 @@ rooms! {
     quiver_nat: [quiver_interface, quiver_ip, quiver_reassembly, quiver_session],
     quiver_urpf: [quiver_ethernet, quiver_interface, quiver_ip],
     quiver_mss_clamp: [quiver_interface, quiver_ip],
-    quiver_acl: [quiver_interface, quiver_ip],
+    quiver_acl: [quiver_interface, quiver_ip, quiver_session],
     quiver_abf: [quiver_acl, quiver_interface, quiver_ip],
     quiver_l3xc: [quiver_interface, quiver_ip],
     quiver_udp_encap: [quiver_interface, quiver_ip, quiver_tunnel],

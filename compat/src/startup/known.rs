@@ -556,7 +556,11 @@ pub const SETTINGS: &[Setting] = &[
     pointless("sfdp", "tenants-log2 <n>", "there can be 65,536 tenants"),
     pointless("sfdp", "eviction-sessions-margin <n>", "sessions are not evicted; new ones are refused at the limit"),
     pointless("sfdp", "no-main", "the main thread processes no packets"),
-    missing("acl-plugin", "", "ACLs have no sessions yet; interfaces and `abf policy` use stateless ones"),
+    missing(
+        "acl-plugin",
+        "",
+        "the table of sessions is that of `--sessions`; other settings are in section `acl-settings`",
+    ),
     missing("mpls", "", "there is no MPLS"),
     missing("linux-cp", "", "interfaces are not mirrored into Linux"),
     missing("linux-nl", "", "routes are not taken from Linux"),

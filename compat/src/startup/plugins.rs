@@ -7,7 +7,7 @@ use super::grammar::Item;
 /// Plugins of VPP whose work a room of Quiver does, and where it is done.
 pub const AT_HOME: &[(&str, &str)] = &[
     ("abf_plugin.so", "`abf policy`"),
-    ("acl_plugin.so", "`set acl-plugin`, without sessions"),
+    ("acl_plugin.so", "`set acl-plugin`"),
     ("af_packet_plugin.so", "`create host-interface`"),
     ("arping_plugin.so", "announcements and probes of neighbours"),
     ("bufmon_plugin.so", "`show buffers`"),

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use quiver_acl::{Action, FieldLanes, Fields, Lists};
+use quiver_acl::{FieldLanes, Fields, Lists};
 use quiver_engine::{
     ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, MetadataKey, PacketLanes, Quarters, Slots,
     Snapshot, Stage, Windows, arcs, unlikely,
@@ -70,7 +70,7 @@ pub(crate) fn permitted<'a, F: Forwarded>(
     let fields = Fields::of::<F>(packet)?.or(noted);
     let decided =
         attached.iter().find_map(|policy| lists.get(policy.acl)?.decide(&fields).map(|action| (action, policy)));
-    decided.filter(|(action, _)| *action == Action::Permit).map(|(_, policy)| policy)
+    decided.filter(|(action, _)| action.permits()).map(|(_, policy)| policy)
 }
 
 impl<F: Forwarded> Stage for AbfInput<F> {

@@ -7,8 +7,7 @@ use quiver_interface::api::{dump, name};
 use quiver_interface::{Direction, InterfaceId};
 use quiver_wire::IpProtocol;
 
-use crate::config::{Acl, AclNumber, AclSettings};
-use crate::interface::AclInterface;
+use crate::config::{Acl, AclInterface, AclNumber, AclSettings};
 use crate::lists::Acls;
 use crate::range::Range;
 use crate::rule::{Action, Rule};
@@ -37,8 +36,12 @@ pub(crate) fn register(control: &Control) {
             })
         });
         file.request(|_, AclPluginGetVersion {}| Ok(AclPluginGetVersionReply::default()));
+        file.request(|control, AclPluginGetConnTableMaxEntries {}| {
+            let conn_table_max_entries = quiver_session::room::limit(control) as u64;
+            Ok(AclPluginGetConnTableMaxEntriesReply { conn_table_max_entries })
+        });
         file.request(|control, AclStatsIntfCountersEnable { enable }| {
-            AclSettings::count(control, enable).map_err(Refusal::from)
+            AclSettings::change(control, |settings| settings.counters = enable).map_err(Refusal::from)
         });
         ethertypes::add_messages(file);
         file.dump(|control, AclDump { acl_index }| {
@@ -130,6 +133,18 @@ impl Default for AclPluginGetVersionReply {
     fn default() -> AclPluginGetVersionReply {
         AclPluginGetVersionReply { major: 1, minor: 4 }
     }
+}
+
+/// Asks how many sessions there may be.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = AclPluginGetConnTableMaxEntriesReply)]
+struct AclPluginGetConnTableMaxEntries {}
+
+/// Number of sessions that there may be, those of other features included.
+#[derive(Message, Clone, Debug, Default, PartialEq)]
+#[message(details)]
+struct AclPluginGetConnTableMaxEntriesReply {
+    conn_table_max_entries: u64,
 }
 
 /// Enables or disables counters of packets and bytes by matching rule at interfaces, `/acl/N/matches`.
@@ -262,7 +277,7 @@ fn configured(said: &AclRule) -> Result<Rule, Refusal> {
     let action = match said.is_permit {
         AclAction::Deny => Action::Deny,
         AclAction::Permit => Action::Permit,
-        AclAction::PermitReflect => return Err(wrong("there are no sessions: permit or deny")),
+        AclAction::PermitReflect => Action::PermitReflect,
     };
     let range = |first, last| match first <= last {
         true => Ok(Range { first, last }),
@@ -298,7 +313,11 @@ fn details(acl: &Acl) -> AclDetails {
 fn known(rule: &Rule) -> AclRule {
     let is_ip6 = rule.source.or(rule.destination).is_some_and(|prefix| prefix.is_ip6());
     AclRule {
-        is_permit: if rule.action == Action::Permit { AclAction::Permit } else { AclAction::Deny },
+        is_permit: match rule.action {
+            Action::Deny => AclAction::Deny,
+            Action::Permit => AclAction::Permit,
+            Action::PermitReflect => AclAction::PermitReflect,
+        },
         src_prefix: wire_prefix(rule.source, is_ip6),
         dst_prefix: wire_prefix(rule.destination, is_ip6),
         proto: IpProto(rule.protocol.unwrap_or(0)),

@@ -8,20 +8,23 @@ use quiver_engine::Traffic;
 use quiver_interface::{Direction, InterfaceName};
 use serde_json::json;
 
-use crate::config::{Acl, AclNumber, AclSettings};
+use crate::config::{Acl, AclInterface, AclNumber, AclSettings, word};
 use crate::ethertype::AclEthertypes;
-use crate::interface::{AclInterface, word};
 use crate::lanes::List;
 use crate::lists::{ACLS_MAX, Acls};
 use crate::text;
 
+mod sessions;
+
 pub(crate) fn register(control: &Control) {
+    sessions::register(control);
     let set = "set acl-plugin acl [index <index:u32>] <rules:text>...";
-    let help = "Add an ACL, or replace one: permit src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
+    let help =
+        "Add an ACL, or replace one: permit+reflect src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
     let set = Command::new(set, help, set_acl).argument("index", "index of the ACL; default: the first free one");
     let set = set.argument(
         "rules",
-        "permit or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; rules are separated by commas",
+        "permit, permit+reflect or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; rules are separated by commas",
     );
     control.commands().add(set);
     let delete = Command::new("delete acl-plugin acl index <acls>", "Delete an access control list.", delete_acl);
@@ -33,11 +36,6 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(Command::waiting(show, help, show_matches).argument("index", "one ACL"));
     let help = "Show how packets are matched against ACLs.";
     control.commands().add(Command::waiting("show acl-plugin tables", help, show_tables));
-    let help = "Show sessions of ACLs: none, since rules that permit replies are refused.";
-    let show = "show acl-plugin sessions [verbose <level:u32>]";
-    control
-        .commands()
-        .add(Command::new(show, help, show_sessions).argument("level", "level of detail, without effect"));
     let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
     let help = "Append an ACL to the input or output list of an interface, or remove it.";
     let attach = Command::new(attach, help, set_interface).argument("input", "received packets");
@@ -98,7 +96,7 @@ fn set_ethertypes(control: &Control, given: &Matches) -> Result<Reply, CommandEr
 }
 
 fn set_counters(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    AclSettings::count(control, given.has("enable"))?;
+    AclSettings::change(control, |settings| settings.counters = given.has("enable"))?;
     Ok(Reply::done())
 }
 
@@ -192,8 +190,4 @@ async fn show_tables(control: Control, _: Matches, output: Output) -> Result<Rep
         rows.row([Cell::from(u64::from(acl.id)), Cell::from(acl.rules.len() as u64), Cell::from(matching)]);
     }
     Ok(rows.end())
-}
-
-fn show_sessions(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    Ok(Reply::new("Sessions total: 0", json!({"sessions": 0})))
 }

@@ -10,7 +10,7 @@ use quiver_engine::{
 use quiver_wire::EtherType;
 
 use crate::ethertype::NODES;
-use crate::node::{ETHERTYPE, payload};
+use crate::look::{ETHERTYPE, payload};
 
 arcs! {
     /// Where frames go from here.

@@ -166,7 +166,7 @@ impl Test {
         let ports = |range: Range| (range != Range::ALL && protocol.is_some_and(Rule::has_numbers)).then_some(range);
         let flags = (u32::from(rule.tcp_mask), u32::from(rule.tcp_flags));
         Some(Test {
-            is_permit: rule.action == Action::Permit,
+            is_permit: rule.action.permits(),
             protocol: rule.protocol.map(u32::from),
             source_ports: ports(rule.source_ports),
             destination_ports: ports(rule.destination_ports),
@@ -290,7 +290,7 @@ mod tests {
         };
         let (source_ports, destination_ports) = (range(r), range(r));
         let tcp_mask = if protocol == Some(6) { [0, 2, 18][r.usize(..3)] } else { 0 };
-        let action = if r.bool() { Action::Permit } else { Action::Deny };
+        let action = [Action::Permit, Action::Deny, Action::PermitReflect][r.usize(..3)];
         let tcp_flags = r.u8(..) & tcp_mask;
         Rule { action, source, destination, protocol, source_ports, destination_ports, tcp_mask, tcp_flags }
     }

@@ -1,6 +1,6 @@
 //! The lists as workers have them, and the counters of their rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use quiver_control::LowestFree;
@@ -8,7 +8,7 @@ use quiver_engine::stats::{Entry, Segment};
 use quiver_engine::{Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::lanes::List;
-use crate::rule::{Fields, Rule};
+use crate::rule::{Action, Fields, Rule};
 
 /// A list with the counters of its rules.
 pub struct Known {
@@ -48,6 +48,9 @@ pub struct Lists {
     by_number: Paged<Option<Arc<Known>>, PAGE>,
     /// Whether interfaces count matches by rule.
     pub(crate) are_counted: bool,
+    /// Whether some interface lets packets of sessions pass; by interface, whether it does.
+    pub(crate) reflects_any: bool,
+    reflecting: Paged<bool>,
 }
 
 impl Lists {
@@ -55,6 +58,15 @@ impl Lists {
     #[inline(always)]
     pub fn get(&self, number: u32) -> Option<&List> {
         Some(&self.known(number)?.list)
+    }
+    /// Whether an interface lets packets of sessions pass, whatever its lists say.
+    #[inline(always)]
+    pub(crate) fn reflects(&self, interface: u32) -> bool {
+        self.reflecting.get(interface as usize).is_some_and(|reflects| *reflects)
+    }
+    /// Whether a list has a rule that begins sessions.
+    pub(crate) fn has_reflecting(&self, number: u32) -> bool {
+        self.get(number).is_some_and(|list| list.rules.iter().any(|rule| rule.action == Action::PermitReflect))
     }
     /// The same with its counters.
     #[inline(always)]
@@ -70,13 +82,16 @@ pub struct Acls {
     /// The entries of counters in the segment, by list.
     entries: HashMap<u32, Entry>,
     free: LowestFree,
+    /// Interfaces that let packets of sessions pass.
+    reflecting: HashSet<u32>,
 }
 
 impl Acls {
     pub(crate) fn new(dataplane: &Dataplane) -> Acls {
         let (published, segment) =
             (Publisher::new(dataplane.domain(), Lists::default()), dataplane.statistics().clone());
-        Acls { published, segment, entries: HashMap::new(), free: LowestFree::default() }
+        let (entries, free, reflecting) = Default::default();
+        Acls { published, segment, entries, free, reflecting }
     }
     /// Snapshot for workers.
     pub fn lists(&self) -> Snapshot<Lists> {
@@ -110,6 +125,17 @@ impl Acls {
     fn withdraw(&mut self, id: u32) {
         if let Some(entry) = self.entries.remove(&id) {
             self.segment.edit().withdraw(entry);
+        }
+    }
+    /// Has an interface let packets of sessions pass, or not.
+    pub(crate) fn reflect(&mut self, interface: u32, reflects: bool) {
+        let has_changed = if reflects { self.reflecting.insert(interface) } else { self.reflecting.remove(&interface) };
+        let reflects_any = !self.reflecting.is_empty();
+        if has_changed {
+            self.published.edit(|lists| {
+                *lists.reflecting.get_mut(interface as usize) = reflects;
+                lists.reflects_any = reflects_any;
+            });
         }
     }
     /// Has interfaces count matches by rule, or not.

@@ -17,7 +17,16 @@ quiver_control::choice! {
         Permit = "permit",
         /// The packet does not match the list, regardless of later rules.
         Deny = "deny",
-    } as "acl-action", "permit or deny";
+        /// The packet matches the list, and packets of its flow, in both directions, pass the interface from then on.
+        PermitReflect = "permit+reflect",
+    } as "acl-action", "permit, permit+reflect or deny";
+}
+
+impl Action {
+    /// Whether a matching packet passes.
+    pub fn permits(self) -> bool {
+        self != Action::Deny
+    }
 }
 
 /// A rule: an action and conditions on packets. Conditions that are not set match every packet.

@@ -6,7 +6,7 @@ use quiver_wire::IpProtocol;
 
 use crate::part::Ranged;
 use crate::range::Range;
-use crate::rule::{Action, Rule};
+use crate::rule::Rule;
 use crate::tuples::{Item, Pattern, Tuples};
 
 /// Rules of a family up to which they are asked one after the other.
@@ -63,7 +63,7 @@ impl<const W: usize> Space<W> {
             let upper = Upper { source, destination, tcp_flags: flags[lane] as u8 };
             if let Some(rule) = self.find(rules, &words, Some(upper)).and_then(|number| rules.get(number as usize)) {
                 matched = matched | Mask8(1 << lane);
-                permitted = permitted | Mask8(u8::from(rule.action == Action::Permit) << lane);
+                permitted = permitted | Mask8(u8::from(rule.action.permits()) << lane);
             }
         }
         [matched, permitted]

@@ -47,7 +47,7 @@ pub fn rules(words: &[String]) -> Result<Vec<Rule>, TextError> {
     let mut rules = vec![];
     while let Some(word) = words.next() {
         let action = Action::parse(word)
-            .map_err(|_| TextError::Unknown { found: word.to_owned(), expected: "permit or deny" })?;
+            .map_err(|_| TextError::Unknown { found: word.to_owned(), expected: Action::EXPECTED })?;
         let mut rule = EMPTY;
         rule.action = action;
         loop {
@@ -123,8 +123,7 @@ mod tests {
 
     #[test]
     fn rules_are_read_as_they_are_written() {
-        let all =
-            "permit src 10.0.0.0/8 dst 10.1.0.0/16 proto 17 sport 1-9 dport 53, deny proto 6 tcpflags 2 18, permit";
+        let all = "permit src 10.0.0.0/8 dst 10.1.0.0/16 proto 17 sport 1-9 dport 53, deny proto 6 tcpflags 2 18, permit+reflect dst ::/0, permit";
         let rules = read(all).expect("three");
         assert_eq!(rules.iter().map(write).collect::<Vec<_>>().join(", "), all);
         assert_eq!(read("permit , deny").expect("two"), read("permit,deny").expect("two"));
@@ -135,7 +134,7 @@ mod tests {
     #[test]
     fn mistakes_are_told() {
         for (text, error) in [
-            ("allow", "`allow` cannot stand here; expected permit or deny"),
+            ("allow", "`allow` cannot stand here; expected permit, permit+reflect or deny"),
             ("permit source", "`source` cannot stand here; expected src, "),
             ("permit src", "the words end behind `src`; give its value"),
             ("permit src, deny", "the words end behind `src`; give its value"),

@@ -109,6 +109,8 @@ pub trait InterfaceFeature: Object<Key: FeatureKey> {
     fn check(&self) -> Result<(), ObjectError> {
         Ok(())
     }
+    /// Follows a change that has been made real, by both sides of it.
+    fn follow(_: &Control, _: InterfaceId, _old: Option<&Self>, _new: Option<&Self>) {}
     /// Frees what a word held that workers are not given any more.
     fn release(_: &Control, _: Self::Setting) {}
     /// Origin of a node's decision about a packet: the object, unless there is something more exact.
@@ -223,6 +225,7 @@ fn apply<T: InterfaceFeature>(control: &Control, change: Change<'_, T>) -> Resul
         }
     }
     ended.into_iter().for_each(|direction| set(direction, T::Setting::default()));
+    T::follow(control, id, old, new);
     Ok(())
 }
 

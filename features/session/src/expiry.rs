@@ -14,7 +14,7 @@ use quiver_engine::{Dataplane, Paged, Worker};
 use quiver_interface::Events;
 
 use crate::key::Key;
-use crate::record::Record;
+use crate::record::{Identity, Record};
 use crate::room::Room;
 use crate::second::Second;
 use crate::sessions::{Sessions, Time, remaining};
@@ -206,6 +206,29 @@ pub async fn end_sessions(control: Control, which: Which) {
 
 /// Ends the sessions with a second that `is` says, some of each worker's in a turn; done when they have ended.
 pub async fn end_translated(control: Control, is: impl Fn(&Key, &Second) -> bool + Clone + Send + 'static) {
+    let is = move |sessions: &Sessions, (number, index)| {
+        let session = sessions.translated(sessions.at(number, index));
+        session.is_some_and(|session| is(&session.key, &session.second))
+    };
+    end_each(control, is).await;
+}
+
+/// Ends those sessions of a tenant, by its slot, that `is` says, some of each worker's in a turn; done when they have ended.
+pub async fn end_sessions_if(
+    control: Control,
+    slot: u16,
+    is: impl Fn(&Key, Identity) -> bool + Clone + Send + 'static,
+) {
+    let is = move |sessions: &Sessions, (number, index)| {
+        let record = sessions.of(number).and_then(|owned| owned.records.get(index));
+        let record = record.filter(|record| record.identity().tenant() == slot);
+        record.and_then(|record| Some(is(&record.key()?, record.identity()))).unwrap_or_default()
+    };
+    end_each(control, is).await;
+}
+
+/// Ends the sessions that `is` says, by worker and record, some of each worker's in a turn.
+async fn end_each(control: Control, is: impl Fn(&Sessions, (usize, u32)) -> bool + Clone + Send + 'static) {
     let Some(sessions) = control.room::<Room>().sessions() else { return };
     for number in 0..sessions.workers() {
         let mut next = Some(0);
@@ -219,13 +242,16 @@ pub async fn end_translated(control: Control, is: impl Fn(&Key, &Second) -> bool
 }
 
 /// Ends those sessions of a worker whose records are from `first` on; returns the record to go on with.
-fn end_some(sessions: &Sessions, (number, first): (usize, u32), is: impl Fn(&Key, &Second) -> bool) -> Option<u32> {
+fn end_some(
+    sessions: &Sessions,
+    (number, first): (usize, u32),
+    is: impl Fn(&Sessions, (usize, u32)) -> bool,
+) -> Option<u32> {
     let owned = sessions.of(number)?;
     let mut shard = owned.shard();
     let end = first.saturating_add(LOOKS).min(shard.used());
     for index in first..end {
-        let at = sessions.at(number, index);
-        if sessions.translated(at).is_some_and(|session| is(&session.key, &session.second)) {
+        if is(sessions, (number, index)) {
             sessions.end(owned, &mut shard, (number, index));
         }
     }

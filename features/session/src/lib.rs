@@ -3,11 +3,13 @@
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
-//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call.
+//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
+//!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 mod api;
 mod command;
 mod configured;

@@ -77,11 +77,11 @@ impl Listed {
         let (low, high) = (self.key.low(), self.key.high());
         if self.identity.is_from_high() { [high, low] } else { [low, high] }
     }
-    /// The address of an end. An end of another format than IPv6 has the lower 32 bits.
+    /// The address of an end. In other formats than IPv4's and IPv6's what fits 32 bits is an IPv4 address.
     pub fn address(&self, end: End) -> IpAddr {
-        match self.key.format() {
-            Format::IP6 => Ipv6Addr::from(end.address).into(),
-            _ => Ipv4Addr::from(end.address as u32).into(),
+        match u32::try_from(end.address) {
+            Ok(address) if self.key.format() != Format::IP6 => Ipv4Addr::from(address).into(),
+            _ => Ipv6Addr::from(end.address).into(),
         }
     }
 }
@@ -92,7 +92,7 @@ pub fn ip4_end(end: End) -> String {
 }
 
 /// Text of an end of IPv6.
-pub(crate) fn ip6_end(end: End) -> String {
+pub fn ip6_end(end: End) -> String {
     format!("[{}]:{}", Ipv6Addr::from(end.address), end.port)
 }
 

@@ -1,5 +1,5 @@
 //! Records of sessions: two cache lines each. Only the worker that owns a session writes its record; other workers compare its key,
-//! and the control thread lists it.
+//! and the control thread lists it. Of sessions that let packets pass, any worker writes the time of the last packet and the status.
 //!
 //! The first line has what most packets need: key, state, time and counters. The second one has longer addresses and what few
 //! packets need. All fields are atomic words, so that readers need no lock; on their owner they cost what plain words cost.
@@ -113,6 +113,18 @@ pub struct Status {
     pub flags: u16,
 }
 
+impl Status {
+    #[inline(always)]
+    fn of_word(word: u64) -> Status {
+        Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
+    }
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        let Status { state, timeout, flags } = self;
+        state as u64 | u64::from(timeout) << 8 | u64::from(flags) << 16
+    }
+}
+
 /// The packets of a session are dropped.
 pub const BLOCKED: u16 = 1 << 15;
 
@@ -201,8 +213,7 @@ impl Record {
     pub(crate) fn touch(&self, direction: Direction, bytes: u32, now: u32) {
         let at = direction as usize;
         if !self.is_blocked() {
-            let times = self.times.load(Relaxed);
-            self.times.store(times & !0xffff_ffff | u64::from(now), Relaxed);
+            self.prolong(now);
         }
         self.bytes[at].store(self.bytes[at].load(Relaxed) + u64::from(bytes), Relaxed);
         let (packets, shift) = (self.packets.load(Relaxed), 32 * at as u32);
@@ -213,6 +224,12 @@ impl Record {
             self.packets.store(packets + (1 << shift), Relaxed);
         }
     }
+    /// Notes the time of a packet that comes to any worker. A record is not used again before that worker's turn ends.
+    #[inline(always)]
+    pub(crate) fn prolong(&self, now: u32) {
+        let times = self.times.load(Relaxed);
+        self.times.store(times & !0xffff_ffff | u64::from(now), Relaxed);
+    }
     /// Packets and bytes of a direction.
     pub fn traffic(&self, direction: Direction) -> (u64, u64) {
         let at = direction as usize;
@@ -222,8 +239,7 @@ impl Record {
     /// The part that changes with packets.
     #[inline(always)]
     pub fn status(&self) -> Status {
-        let word = self.status.load(Relaxed);
-        Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
+        Status::of_word(self.status.load(Relaxed))
     }
     /// Whether packets of the session are dropped.
     #[inline(always)]
@@ -233,8 +249,12 @@ impl Record {
     /// Sets the part that changes with packets; for the owner.
     #[inline(always)]
     pub fn set_status(&self, status: Status) {
-        let Status { state, timeout, flags } = status;
-        self.status.store(state as u64 | u64::from(timeout) << 8 | u64::from(flags) << 16, Relaxed);
+        self.status.store(status.to_word(), Relaxed);
+    }
+    /// Changes that part, of a session whose packets any worker may have. Returns what it was if it has changed.
+    pub(crate) fn change(&self, change: impl Fn(Status) -> Status) -> Option<Status> {
+        let next = |word| Some(change(Status::of_word(word)).to_word()).filter(|next| *next != word);
+        self.status.fetch_update(Relaxed, Relaxed, next).ok().map(Status::of_word)
     }
     /// Ticks when the last packet came.
     pub fn last_seen(&self) -> u32 {

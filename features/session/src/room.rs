@@ -83,6 +83,12 @@ pub(crate) fn secret() -> [u64; 4] {
     [(); 4].map(|()| RandomState::new().build_hasher().finish())
 }
 
+/// Sessions there may be, of all rooms together.
+pub fn limit(control: &Control) -> usize {
+    let room = control.room::<Room>();
+    room.sessions().map_or(room.defaults().sessions, |sessions| sessions.capacity())
+}
+
 /// Sets the settings of all sessions; to be called before an interface has any.
 pub fn set_session_defaults(control: &Control, defaults: SessionDefaults) {
     control.room_mut::<Room>().defaults = defaults;

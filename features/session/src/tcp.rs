@@ -33,6 +33,9 @@ pub const CLOSING: u16 = 1 << 6;
 /// The first packet was no SYN.
 pub const NO_SYN: u16 = 1 << 7;
 
+/// The initiator has acknowledged something: of connections that are watched.
+pub const ACK_FORWARD: u16 = 1 << 8;
+
 /// The flags of a session, with their names for people.
 pub const FLAGS: &[(u16, &str)] = &[
     (SYN_REVERSE, "responder-syn"),
@@ -43,6 +46,7 @@ pub const FLAGS: &[(u16, &str)] = &[
     (FIN_REVERSE_ACKED, "responder-fin-acknowledged"),
     (CLOSING, "closing"),
     (NO_SYN, "first-without-syn"),
+    (ACK_FORWARD, "initiator-ack"),
     (BLOCKED, "blocked"),
 ];
 
@@ -124,6 +128,39 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
     if status != before {
         record.set_status(status);
     }
+}
+
+/// The status of a connection behind a segment with these flags, where it is watched and not followed: packets pass whatever it is, and
+/// numbers do not matter. As in VPP's access lists it is established once both ends have sent SYN and ACK, until one sends FIN or RST;
+/// before and then, the timeout is that of embryonic sessions.
+pub(crate) fn watched(before: Status, (direction, is_first): (Direction, bool), flags: u8) -> Status {
+    let has = |flag| flags & flag != 0;
+    let forward = direction == Direction::Forward;
+    // RFC 9293, 3.6.1: the ports may be used again.
+    let is_again = before.flags & CLOSING != 0 && forward && has(SYN) && !has(ACK);
+    let mut seen = match is_first || is_again {
+        true => NO_SYN,
+        false => before.flags,
+    };
+    if forward && has(SYN) {
+        seen &= !NO_SYN;
+    }
+    let (syn, ack, fin) = match direction {
+        Direction::Forward => (0, ACK_FORWARD, FIN_FORWARD),
+        Direction::Reverse => (SYN_REVERSE, SYN_ACKED, FIN_REVERSE),
+    };
+    for (flag, noted) in [(SYN, syn), (ACK, ack), (FIN, fin | CLOSING), (RST, CLOSING)] {
+        if has(flag) {
+            seen |= noted;
+        }
+    }
+    let open = SYN_REVERSE | SYN_ACKED | ACK_FORWARD;
+    let (state, timeout) = match seen & (open | NO_SYN | CLOSING) {
+        seen if seen & CLOSING != 0 => (State::TimeWait, EMBRYONIC),
+        seen if seen == open => (State::Established, TCP_ESTABLISHED),
+        _ => (State::Embryonic, EMBRYONIC),
+    };
+    Status { state, timeout, flags: seen }
 }
 
 /// The flags that a segment adds.
@@ -296,6 +333,39 @@ mod tests {
             connection.0.status(),
             Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED }
         );
+    }
+
+    #[test]
+    fn a_watched_connection_is_established_between_handshake_and_fin() {
+        let mut status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
+        let mut is_first = true;
+        let mut sends = |direction, flags| {
+            status = watched(status, (direction, is_first), flags);
+            is_first = false;
+            (status.state, status.timeout)
+        };
+        let (transient, established) = ((State::Embryonic, EMBRYONIC), (State::Established, TCP_ESTABLISHED));
+        let closing = (State::TimeWait, EMBRYONIC);
+        for last in [FIN | ACK, RST] {
+            assert_eq!(sends(Forward, SYN), transient);
+            assert_eq!(sends(Reverse, SYN | ACK), transient);
+            assert_eq!(sends(Forward, ACK), established);
+            assert_eq!(sends(Reverse, ACK), established);
+            assert_eq!(sends(Reverse, last), closing);
+            assert_eq!(sends(Forward, ACK), closing);
+            // The other end cannot open it anew.
+            assert_eq!(sends(Reverse, SYN), closing);
+        }
+    }
+
+    #[test]
+    fn a_watched_connection_without_handshake_is_never_established() {
+        let mut status =
+            watched(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 }, (Forward, true), ACK);
+        for direction in [Reverse, Forward, Reverse] {
+            status = watched(status, (direction, false), ACK);
+            assert_eq!((status.state, status.timeout), (State::Embryonic, EMBRYONIC));
+        }
     }
 
     #[test]

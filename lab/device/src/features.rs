@@ -16,7 +16,12 @@ pub fn commands(case: &Case, traffic: &Traffic, ports: [&str; 2]) -> Vec<String>
             let of = |from: usize| policy(from, &traffic.sides[1 - from], [ports[from], ports[1 - from]], family);
             [0, 1].into_iter().flat_map(of).collect()
         }
-        Feature::Acl1 | Feature::Acl10 | Feature::Acl50 => access_list(case, ports),
+        Feature::Acl1
+        | Feature::Acl10
+        | Feature::Acl50
+        | Feature::Acl1Sessions
+        | Feature::Acl10Sessions
+        | Feature::Acl50Sessions => access_list(case, ports),
         Feature::None
         | Feature::RouteCounters
         | Feature::MultiPath
@@ -33,7 +38,8 @@ fn access_list(case: &Case, ports: [&str; 2]) -> Vec<String> {
         _ => format!("deny src 30.{rule}.0.0/16 proto 17 dport {}", 1000 + u16::from(rule)),
     };
     let any = if case.function == Function::Ip6 { "::/0" } else { "0.0.0.0/0" };
-    let rules = (0..case.feature.unmatched_rules().unwrap_or(0)).map(denied).chain([format!("permit src {any}")]);
+    let permit = if case.feature.has_sessions() { "permit+reflect" } else { "permit" };
+    let rules = (0..case.feature.unmatched_rules().unwrap_or(0)).map(denied).chain([format!("{permit} src {any}")]);
     let list = format!("set acl-plugin acl {}", rules.collect::<Vec<_>>().join(", "));
     let attach = |port| format!("set acl-plugin interface {port} input acl 0");
     [list].into_iter().chain(ports.map(attach)).collect()
@@ -90,6 +96,7 @@ mod tests {
                 "set acl-plugin interface two input acl 0",
             ]
         );
+        assert!(told("function: ip4, feature: iacl10sf")[0].ends_with(", permit+reflect src 0.0.0.0/0"));
         let fifty = told("function: ip6, feature: iacl50sl");
         assert_eq!((fifty.len(), fifty[0].matches("deny src 3fff:").count()), (3, 50));
         let six = told("function: ip6, feature: abf, scale: 8");

@@ -133,6 +133,12 @@ words! {
     Acl10 = "iacl10sl",
     /// The same with 50.
     Acl50 = "iacl50sl",
+    /// As the first one, but the rule that permits all begins sessions, which pass the lists.
+    Acl1Sessions = "iacl1sf",
+    /// The same with 10 rules that no packet matches.
+    Acl10Sessions = "iacl10sf",
+    /// The same with 50.
+    Acl50Sessions = "iacl50sf",
     /// It swaps both addresses of Ethernet before it passes a frame on.
     MacSwap = "macswap",
 }
@@ -141,11 +147,15 @@ impl Feature {
     /// Rules of its access lists that no packet matches; none without lists.
     pub fn unmatched_rules(self) -> Option<u8> {
         match self {
-            Feature::Acl1 => Some(1),
-            Feature::Acl10 => Some(10),
-            Feature::Acl50 => Some(50),
+            Feature::Acl1 | Feature::Acl1Sessions => Some(1),
+            Feature::Acl10 | Feature::Acl10Sessions => Some(10),
+            Feature::Acl50 | Feature::Acl50Sessions => Some(50),
             _ => None,
         }
+    }
+    /// Whether its access lists begin sessions.
+    pub fn has_sessions(self) -> bool {
+        matches!(self, Feature::Acl1Sessions | Feature::Acl10Sessions | Feature::Acl50Sessions)
     }
 }
 

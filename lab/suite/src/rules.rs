@@ -247,8 +247,8 @@ mod tests {
         let all = "urpfstrict, urpfloose, abf, ecmp, vrf, routecount, none";
         assert_eq!(cases(&format!("function: ip4, feature: [{all}], scale: [base, 3], device: [quiver, vpp]")), Ok(28));
         assert_eq!(cases("function: l2xc, feature: [none, macswap], device: testpmd"), Ok(2));
-        let lists = "iacl1sl, iacl10sl, iacl50sl";
-        assert_eq!(cases(&format!("function: [ip4], feature: [{lists}], device: [quiver, vpp]")), Ok(6));
+        let lists = "iacl1sl, iacl10sl, iacl50sl, iacl1sf, iacl10sf, iacl50sf";
+        assert_eq!(cases(&format!("function: [ip4], feature: [{lists}], device: [quiver, vpp]")), Ok(12));
     }
 
     #[test]

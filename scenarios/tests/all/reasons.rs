@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 53] = [
+const EXCEPTIONS: [Exception; 59] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -110,6 +110,12 @@ const EXCEPTIONS: [Exception; 53] = [
     except(("sfdp-lookup-ip4", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sfdp-lookup-ip6", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
     except(("sample-ip4-parser", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
+    except(("acl-input-ip4", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
+    except(("acl-input-ip6", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
+    except(("acl-input-l2", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
+    except(("acl-output-ip4", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
+    except(("acl-output-ip6", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
+    except(("acl-output-l2", "session-table-full"), MANY, "features/acl/tests/levels/limits.rs", ACL_FULL),
     except(("sfdp-lookup-ip4", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
     except(("sfdp-lookup-ip6", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
     except(("sample-ip4-parser", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
@@ -139,6 +145,7 @@ const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";
 const QUOTA: &str = "a_tenant_has_no_more_sessions_than_its_quota";
+const ACL_FULL: &str = "what_would_begin_a_session_in_a_full_table_is_dropped_by_name";
 const NAT_FULL: &str = "a_full_table_refuses_new_sessions_by_name";
 const NAMED: &str = "a_worker_that_does_not_keep_up_is_named";
 const PROGRAMS: &str = "no program of a scenario sends packets";

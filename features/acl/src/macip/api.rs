@@ -9,8 +9,7 @@ use quiver_wire::MacAddress;
 
 use super::config::{MacipAcl, MacipInterface, MacipNumber};
 use super::lists::MacipAcls;
-use super::rule::MacipRule;
-use crate::rule::Action;
+use super::rule::{Action, MacipRule};
 use crate::said::{AclAction, any_prefix, unknown, wire_prefix};
 
 pub(crate) fn register(control: &Control) {

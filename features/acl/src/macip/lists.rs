@@ -5,9 +5,8 @@ use std::sync::Arc;
 use quiver_control::LowestFree;
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 
-use super::rule::{MacipRule, Source};
+use super::rule::{Action, MacipRule, Source};
 use crate::lists::ACLS_MAX;
-use crate::rule::Action;
 
 /// A list.
 pub struct MacipList(Box<[MacipRule]>);

@@ -5,9 +5,18 @@ use std::net::IpAddr;
 use quiver_control::Record;
 use quiver_wire::{ArpPacket, EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, MacAddress};
 
-use crate::node::payload;
+use crate::look::payload;
 use crate::prefix::AnyPrefix;
-use crate::rule::Action;
+
+quiver_control::choice! {
+    /// Action of a rule for matching packets.
+    pub enum Action {
+        /// The packet passes.
+        Permit = "permit",
+        /// The packet is dropped.
+        Deny = "deny",
+    } as "macip-acl-action", "permit or deny";
+}
 
 /// A rule: an action for packets from a station and an address. An ARP packet has both twice, in its frame and as its sender.
 #[derive(Record, Clone, Debug, PartialEq)]

@@ -3,9 +3,8 @@
 use quiver_control::object::Scalar;
 use quiver_wire::MacAddress;
 
-use super::rule::MacipRule;
+use super::rule::{Action, MacipRule};
 use crate::prefix::AnyPrefix;
-use crate::rule::Action;
 use crate::text::{TextError, separated, value};
 
 /// The rules that words say, with commas between them.

@@ -1,9 +1,10 @@
-//! Random packets meet random rules eight at a time as they do one by one.
+//! Random packets meet random rules eight at a time as they do one by one; and sessions that rules begin.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::net::IpAddr;
 
 use fastrand::Rng;
-use quiver_acl::node::{Bridged, Look, Routed};
+use quiver_acl::look::{Bridged, Look, Routed};
 use quiver_acl::{Acl, Action, Rule, text};
 use quiver_engine::Level;
 use quiver_interface::Direction;
@@ -14,13 +15,13 @@ use quiver_wire::{V4, V6};
 
 quiver_testkit::level_tests![frames_in_bridges, packets_of_routers];
 
-const PORTS: &str = "
+pub(crate) const PORTS: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
     set interface state pg0 up
     set interface state pg1 up
 ";
-const BRIDGE: &str = "
+pub(crate) const BRIDGE: &str = "
     set interface l2 bridge pg0 1
     set interface l2 bridge pg1 1
 ";
@@ -36,10 +37,10 @@ const ROUTER: &str = "
 ";
 
 /// Rules of which packets are met by some: a few, or so many that they are in tuples.
-fn rules(r: &mut Rng) -> String {
+fn rules(r: &mut Rng, reflects: bool) -> String {
     let is_long = r.u8(..3) == 0;
     let mut rule = || {
-        let action = if r.bool() { "permit" } else { "deny" };
+        let action = ["permit", "deny", "permit+reflect"][if reflects { r.usize(..3) } else { r.usize(..2) }];
         let (a, b) = (r.u16(1..5), r.u16(1..5));
         let (host, bits, long) = (r.u8(1..4), r.u8(28..33), r.u8(120..129));
         let of = match r.u8(..6) {
@@ -102,25 +103,37 @@ fn list(text: &str) -> Vec<Rule> {
     text::rules(&words).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
+/// Flows that have sessions: addresses, protocol, ports; they are all of one direction.
+type Flows = HashSet<(IpAddr, IpAddr, u8, u16, u16)>;
+
 /// Whether lists let a packet pass, asked by plain code.
-fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8]) -> bool {
-    match L::fields(packet, Direction::Rx) {
-        Ok(Some(fields)) => {
-            lists.iter().flatten().find(|rule| rule.meets(&fields)).is_some_and(|rule| rule.action == Action::Permit)
-        }
-        Ok(None) => true,
-        Err(_) => false,
+fn passes<L: Look>(lists: &[Vec<Rule>], packet: &[u8], flows: &mut Flows) -> bool {
+    let fields = match L::fields(packet, Direction::Rx) {
+        Ok(Some(fields)) => fields,
+        Ok(None) => return true,
+        Err(_) => return false,
+    };
+    let flow =
+        fields.upper.map(|upper| (fields.source, fields.destination, fields.protocol, upper.source, upper.destination));
+    if flow.is_some_and(|flow| flows.contains(&flow)) {
+        return true;
     }
+    let first = lists.iter().flatten().find(|rule| rule.meets(&fields)).map(|rule| rule.action);
+    if first == Some(Action::PermitReflect) {
+        flows.extend(flow);
+    }
+    first.is_some_and(Action::permits)
 }
 
 /// Sends packets through interfaces with random lists, and compares the permitted ones.
 fn compare(level: Level, configuration: &str, packet: impl Fn(&mut Rng, u32) -> Vec<u8>, meant: Passes) {
     let mut r = Rng::with_seed(11);
-    let (mut passed, mut denied) = (0, 0);
+    let (mut passed, mut denied, mut begun) = (0, 0, 0);
     for round in 0..40 {
         let mut daemon = Daemon::new(ROOMS, Setup { level, ..Setup::default() }).expect("the rooms fit");
         daemon.configure(&format!("{PORTS}{configuration}"));
-        let texts = [rules(&mut r), rules(&mut r)];
+        let reflects = round % 2 == 1;
+        let texts = [rules(&mut r, reflects), rules(&mut r, reflects)];
         let lists = texts.each_ref().map(|text| list(text));
         // A long list does not fit a line.
         for (id, rules) in (0u32..).zip(&lists) {
@@ -134,18 +147,20 @@ fn compare(level: Level, configuration: &str, packet: impl Fn(&mut Rng, u32) -> 
         packets.iter().for_each(|bytes| daemon.send("pg0", bytes).expect("it is up"));
         daemon.settle().expect("nothing circles");
         let here: BTreeSet<u32> = daemon.sent().iter().map(|(_, bytes)| number(bytes)).collect();
+        let mut flows = Flows::new();
         for bytes in &packets {
-            let should = meant(&lists, bytes);
+            let should = meant(&lists, bytes, &mut flows);
             assert!(here.contains(&number(bytes)) == should, "round {round}, {at}, {texts:?}: {bytes:02x?}: {should}");
         }
+        begun += flows.len();
         (passed, denied) = (passed + here.len(), denied + packets.len() - here.len());
         daemon.finish().expect("nothing leaks");
     }
-    assert!(passed > 300 && denied > 300, "{passed} passed, {denied} denied");
+    assert!(passed > 300 && denied > 300 && begun > 100, "{passed} passed, {denied} denied, {begun} sessions");
 }
 
 /// Whether a packet is to pass lists.
-type Passes = fn(&[Vec<Rule>], &[u8]) -> bool;
+type Passes = fn(&[Vec<Rule>], &[u8], &mut Flows) -> bool;
 
 fn frames_in_bridges(level: Level) {
     let frame = |r: &mut Rng, n: u32| {
@@ -163,8 +178,8 @@ fn frames_in_bridges(level: Level) {
 
 fn packets_of_routers(level: Level) {
     let routed = |r: &mut Rng, n: u32| packet(r, n, "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0");
-    compare(level, ROUTER, routed, |lists, bytes| match bytes[12..14] == [8, 0] {
-        true => passes::<Routed<V4>>(lists, &bytes[14..]),
-        false => passes::<Routed<V6>>(lists, &bytes[14..]),
+    compare(level, ROUTER, routed, |lists, bytes, flows| match bytes[12..14] == [8, 0] {
+        true => passes::<Routed<V4>>(lists, &bytes[14..], flows),
+        false => passes::<Routed<V6>>(lists, &bytes[14..], flows),
     });
 }

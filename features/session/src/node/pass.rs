@@ -147,9 +147,13 @@ impl<'a> Work<'a> {
     /// Has a session looked at in the next round if its time is shorter than by the timeout that applied before.
     #[inline(always)]
     pub(crate) fn timeout_changed(&self, packet: Packet<'_>, before: u8) {
-        let now = packet.record.status().timeout;
-        if now != before && seconds(now, &packet.tenant.timeouts) < seconds(before, &packet.tenant.timeouts) {
-            self.owned.shard().look_soon(packet.mark.index);
+        self.timeout_changed_at(packet.mark.index, packet.tenant, (before, packet.record.status().timeout));
+    }
+    /// The same of a session by the index of its record: the timeout before and now.
+    #[inline(always)]
+    pub(crate) fn timeout_changed_at(&self, index: u32, tenant: &TenantRow, (before, now): (u8, u8)) {
+        if now != before && seconds(now, &tenant.timeouts) < seconds(before, &tenant.timeouts) {
+            self.owned.shard().look_soon(index);
         }
     }
     /// The worker's time in ticks.

@@ -76,7 +76,7 @@ pub fn plugins(job: &Job<'_>) -> impl Iterator<Item = &'static str> {
     let of_feature: &[_] = match job.case.feature {
         Feature::UrpfStrict | Feature::UrpfLoose => &["urpf"],
         Feature::PolicyRouting => &["acl", "abf"],
-        Feature::Acl1 | Feature::Acl10 | Feature::Acl50 => &["acl"],
+        feature if feature.unmatched_rules().is_some() => &["acl"],
         _ => &[],
     };
     let of_ports = of_ports.into_iter().filter(|(_, is_so)| *is_so).map(|(plugin, _)| plugin);

@@ -32,7 +32,7 @@ pub fn are_there(
             wires.exchange(case, Sender::Opposite, length, BURST)
         }
         Feature::OwnTable if case.device == Name::Quiver => in_own_table(case, folder),
-        Feature::Acl1 | Feature::Acl10 | Feature::Acl50 if case.device == Name::Quiver => has_list(case, folder),
+        feature if feature.unmatched_rules().is_some() && case.device == Name::Quiver => has_list(case, folder),
         _ => Ok(()),
     }
 }

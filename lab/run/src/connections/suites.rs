@@ -23,7 +23,6 @@ struct Group {
 
 const NO_NAT: &str = "no device here translates addresses (NAT44)";
 const NO_SFDP: &str = "no device here has session services (SFDP)";
-const NO_REFLECTION: &str = "access lists here have no sessions (permit+reflect): choose one of `sl`";
 
 const GROUPS: [Group; 8] = [
     Group { feature: "ip4base", transports: &["tcp", "udp"], hosts_max: 262_144, lacking: None },
@@ -41,8 +40,12 @@ const GROUPS: [Group; 8] = [
     },
 ];
 
-/// Rules of access lists that no packet matches, and the feature of stateless ones.
-const LISTS: [(u8, Feature); 3] = [(1, Feature::Acl1), (10, Feature::Acl10), (50, Feature::Acl50)];
+/// Rules of access lists that no packet matches, and the features of lists without and with sessions.
+const LISTS: [(u8, [Feature; 2]); 3] = [
+    (1, [Feature::Acl1, Feature::Acl1Sessions]),
+    (10, [Feature::Acl10, Feature::Acl10Sessions]),
+    (50, [Feature::Acl50, Feature::Acl50Sessions]),
+];
 /// Flows of suites with access lists: their word, hosts, and ports of each.
 const FLOWS: [(&str, u32, u32); 3] = [("100", 10, 10), ("10k", 100, 100), ("100k", 250, 400)];
 
@@ -76,12 +79,12 @@ pub fn all() -> Vec<Suite> {
             }
         }
     }
-    for (rules, stateless) in LISTS {
+    for (rules, features) in LISTS {
         for (flows, hosts, ports) in FLOWS {
-            for (state, feature, lacking) in [("sl", stateless, None), ("sf", Feature::None, Some(NO_REFLECTION))] {
+            for (state, feature) in ["sl", "sf"].into_iter().zip(features) {
                 let name = format!("ethip4udp-ip4base-iacl{rules}{state}-{flows}flows");
                 let words = format!("profile udp-cps hosts {hosts} ports {ports}");
-                all.extend(of_each_search(&name, &words, feature, lacking));
+                all.extend(of_each_search(&name, &words, feature, None));
             }
         }
     }
@@ -132,7 +135,7 @@ mod tests {
             ("ethip4udp-ip4base-h1024-p63-s64512-tput-soak", None),
             ("ethip4tcp-nat44ed-h1024-p63-s64512-cps-ndrpdr", Some("(NAT44)")),
             ("ethip4udp-sfdp-l4ip4-h65536-p63-s4128768-tput-ndrpdr", Some("(SFDP)")),
-            ("ethip4udp-ip4base-iacl50sf-10kflows-mrr", Some("permit+reflect")),
+            ("ethip4udp-ip4base-iacl50sf-10kflows-mrr", None),
             ("ethip4udp-ip4base-iacl50sl-10kflows-ndrpdr", None),
         ] {
             assert_eq!(lacking(name).is_some(), why.is_some(), "{name}");
