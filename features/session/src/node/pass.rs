@@ -1,10 +1,12 @@
 //! The way of packets along the chain of their session, for the nodes of services.
 
 use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
+use quiver_session_events::{Kind, Reason};
 
-use crate::record::{Record, Status};
+use crate::key::Key;
+use crate::record::{Record, State, Status};
 use crate::service::{CHAIN_MAX, DROP};
-use crate::sessions::{Mark, Owned, Sessions, Shared};
+use crate::sessions::{Found, Mark, Owned, Sessions, Shared};
 use crate::tenant::TenantRow;
 use crate::timeouts::seconds;
 
@@ -140,17 +142,38 @@ impl<'a> Work<'a> {
     }
     /// Changes state, timeout and flags of a packet's session. If its time is shorter now, the session is looked at in the next round.
     pub fn set_status(&self, packet: Packet<'_>, status: Status) {
-        let before = packet.record.status().timeout;
+        let before = packet.record.status();
         packet.record.set_status(status);
-        self.timeout_changed(packet, before);
+        self.status_changed(packet, before);
     }
     /// Has a session looked at in the next round if its time is shorter than by the timeout that applied before.
     #[inline(always)]
-    pub(crate) fn timeout_changed(&self, packet: Packet<'_>, before: u8) {
-        let now = packet.record.status().timeout;
-        if now != before && seconds(now, &packet.tenant.timeouts) < seconds(before, &packet.tenant.timeouts) {
+    pub(crate) fn status_changed(&self, packet: Packet<'_>, before: Status) {
+        let now = packet.record.status();
+        if now.timeout != before.timeout
+            && seconds(now.timeout, &packet.tenant.timeouts) < seconds(before.timeout, &packet.tenant.timeouts)
+        {
             self.owned.shard().look_soon(packet.mark.index);
         }
+        if now.state == State::Established && before.state != State::Established {
+            self.tell(packet.mark.index, Kind::Established);
+        }
+    }
+    /// Tells of a session, with the time of its last packet.
+    #[cold]
+    pub(crate) fn tell(&self, index: u32, kind: Kind) {
+        let mut shard = self.owned.shard();
+        let (Some(events), Some(record)) = (&mut shard.events, self.owned.records.get(index)) else { return };
+        let subject = self.sessions.subject(record, (events.worker(), index));
+        events.tell(kind, subject, (Reason::None, record.last_seen()));
+    }
+    /// Tells of a packet that would have begun a session of the tenant in a slot.
+    #[cold]
+    pub(crate) fn denied(&self, cx: &Context<'_>, key: (&Key, bool), slot: u16, found: Found) {
+        let mut shard = self.owned.shard();
+        let (Some(events), Some(tenant)) = (&mut shard.events, self.rows.get(usize::from(slot))) else { return };
+        let reason = if found == Found::Quota { Reason::Quota } else { Reason::TableFull };
+        events.denied(key, tenant.id, (reason, self.ticks(cx)));
     }
     /// The worker's time in ticks.
     #[inline(always)]
