@@ -144,7 +144,7 @@ impl Sessions {
         } else {
             let path = self.json_lines.as_deref().unwrap_or(Path::new("-"));
             let output = match path == Path::new("-") {
-                true => io::stdout().as_fd().try_clone_to_owned().map(|file| Output::File(file.into(), None)),
+                true => io::stdout().as_fd().try_clone_to_owned().map(|file| Output::File(file.into())),
                 false => Output::file(path),
             };
             ("json", path.display().to_string(), Box::<Lines>::default(), output)

@@ -32,6 +32,7 @@ pub mod timeouts;
 pub mod translation;
 
 pub use interface::{SessionInterface, enter, no_space};
+pub use quiver_session_events::Reason;
 pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
 pub use tenant::Tenant;

@@ -159,6 +159,13 @@ pub(crate) enum Found {
     Quota,
 }
 
+impl Found {
+    /// Why a packet is denied that found no session.
+    pub(crate) fn reason(self) -> Reason {
+        if self == Found::Quota { Reason::Quota } else { Reason::TableFull }
+    }
+}
+
 /// All sessions.
 pub struct Sessions {
     directory: Directory,

@@ -179,7 +179,7 @@ impl<'a> Work<'a> {
             Found::Here(index) => Begun::New(reference(cx.worker, index)),
             Found::There(known) => Begun::Known(known),
             Found::Full | Found::Quota => {
-                self.denied(cx, (key, is_from_high), slot, found);
+                self.denied(cx, (key, is_from_high), slot, found.reason());
                 Begun::Full
             }
         }

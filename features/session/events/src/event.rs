@@ -67,13 +67,17 @@ pub enum Reason {
     Incomplete = 6,
     /// Denied: the table is full.
     TableFull = 7,
-    /// Denied: the tenant has as many sessions as it may have.
+    /// Denied: the tenant has as many sessions as it may have, or the worker.
     Quota = 8,
+    /// Denied: no port is left for a translation.
+    OutOfPorts = 9,
+    /// Denied: another session has the tuple that a translation would give.
+    TupleInUse = 10,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 11] = [
         Reason::None,
         Reason::Timeout,
         Reason::Finished,
@@ -83,6 +87,8 @@ impl Reason {
         Reason::Incomplete,
         Reason::TableFull,
         Reason::Quota,
+        Reason::OutOfPorts,
+        Reason::TupleInUse,
     ];
 
     fn of(number: u8) -> Reason {
@@ -100,6 +106,8 @@ impl Reason {
             Reason::Incomplete => "incomplete",
             Reason::TableFull => "table-full",
             Reason::Quota => "quota",
+            Reason::OutOfPorts => "out-of-ports",
+            Reason::TupleInUse => "tuple-in-use",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Outputs: a file, a pipe, a datagram socket; and what encoders have in common.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub trait Encoder {
 
 /// Where encoded events go.
 pub enum Output {
-    /// A file, and its length after the last complete write; None of pipes and devices.
-    File(File, Option<u64>),
+    /// A file to whose end is written, or a pipe.
+    File(File),
     /// Datagrams to a UDP port.
     Udp(UdpSocket),
     /// Datagrams to a socket of this machine, such as /dev/log.
@@ -39,10 +39,7 @@ impl Output {
     /// # Errors
     /// If it cannot be opened.
     pub fn file(path: &Path) -> io::Result<Output> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
-        let known = file.metadata()?;
-        let length = known.is_file().then_some(known.len());
-        Ok(Output::File(file, length))
+        Ok(Output::File(OpenOptions::new().append(true).create(true).open(path)?))
     }
     /// A socket for datagrams to a UDP port.
     ///
@@ -72,15 +69,15 @@ impl Output {
     /// If the system refuses some of them.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Output::File(file, length) => {
-                let written = file.write_all(bytes);
-                match (length, &written) {
-                    (Some(length), Ok(())) => *length += bytes.len() as u64,
+            Output::File(file) => {
+                // Others may have emptied it since the last write.
+                let known = file.metadata()?;
+                file.write_all(bytes).inspect_err(|_| {
                     // A full disk has taken a part of a line.
-                    (Some(length), Err(_)) => file.set_len(*length)?,
-                    (None, _) => {}
-                }
-                written
+                    if known.is_file() {
+                        let _ = file.set_len(known.len()).and_then(|()| (&*file).seek(SeekFrom::End(0)));
+                    }
+                })
             }
             Output::Udp(socket) => match socket.send(bytes) {
                 // The answer to a datagram before this one: nothing listens there.
@@ -104,6 +101,18 @@ mod tests {
             Output::file(&path).expect("a file").write(text.as_bytes()).expect("room");
         }
         assert_eq!(std::fs::read_to_string(&path).expect("a file"), "a\nb\n");
+    }
+
+    #[test]
+    fn a_file_that_was_emptied_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("events");
+        let mut output = Output::file(&path).expect("a file");
+        output.write(b"whole\n").expect("room");
+        // Users may empty it at any time.
+        std::fs::write(&path, "").expect("a file");
+        output.write(b"next\n").expect("room");
+        assert_eq!(std::fs::read_to_string(&path).expect("a file"), "next\n");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Syslog (RFC 5424): a message for each event, whose text is the JSON object of the event.
 
-use crate::json;
+use std::io::Write;
+
+use crate::json::Json;
 use crate::output::{Encoder, Ready};
 use crate::reader::Stamped;
 
@@ -12,6 +14,7 @@ const WARNING: u8 = 16 * 8 + 4;
 pub struct Syslog {
     /// Host, program and process, as headers have them.
     sender: String,
+    json: Json,
     now: u64,
     message: Vec<u8>,
 }
@@ -22,12 +25,14 @@ impl Syslog {
         // RFC 5424, 6: printable characters without spaces; 255 of them; `-` is none.
         let host: String = host.chars().filter(char::is_ascii_graphic).take(255).collect();
         let host = if host.is_empty() { "-".to_owned() } else { host };
-        Syslog { sender: format!("{host} quiver {process}"), now: 0, message: vec![] }
+        Syslog { sender: format!("{host} quiver {process}"), json: Json::default(), now: 0, message: vec![] }
     }
     fn begin_message(&mut self, priority: u8, (time, name): (u64, &str)) {
         self.message.clear();
-        let header = format!("<{priority}>1 {} {} {name} - ", json::time(time), self.sender);
-        self.message.extend_from_slice(header.as_bytes());
+        // A vector takes everything.
+        let _ = write!(self.message, "<{priority}>1 ");
+        self.json.append_time(&mut self.message, time);
+        let _ = write!(self.message, " {} {name} - ", self.sender);
     }
 }
 
@@ -37,12 +42,12 @@ impl Encoder for Syslog {
     }
     fn event(&mut self, stamped: &Stamped, ready: Ready<'_>) {
         self.begin_message(INFORMATION, (stamped.time, stamped.event.kind.name()));
-        json::append(&mut self.message, stamped);
+        self.json.append(&mut self.message, stamped);
         ready(&self.message, 1);
     }
     fn lost(&mut self, count: u64, ready: Ready<'_>) {
         self.begin_message(WARNING, (self.now, "lost"));
-        json::append_lost(&mut self.message, self.now, count);
+        self.json.append_lost(&mut self.message, self.now, count);
         ready(&self.message, 0);
     }
     fn flush(&mut self, _: Ready<'_>) {}

@@ -283,7 +283,7 @@ impl<P: Parser> Finder<P> {
             Found::Here(index) => work.sessions.at(cx.worker, index),
             Found::There(there) => there,
             Found::Full | Found::Quota => {
-                work.denied(cx, (&row.key, row.is_from_high), slot, found);
+                work.denied(cx, (&row.key, row.is_from_high), slot, found.reason());
                 frame.next[i] = if found == Found::Full { Next::Full } else { Next::Quota }.into();
                 return;
             }

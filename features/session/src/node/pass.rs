@@ -6,7 +6,7 @@ use quiver_session_events::{Kind, Reason};
 use crate::key::Key;
 use crate::record::{Record, State, Status};
 use crate::service::{CHAIN_MAX, DROP};
-use crate::sessions::{Found, Mark, Owned, Sessions, Shared};
+use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::tenant::TenantRow;
 use crate::timeouts::seconds;
 
@@ -167,12 +167,12 @@ impl<'a> Work<'a> {
         let subject = self.sessions.subject(record, (events.worker(), index));
         events.tell(kind, subject, (Reason::None, record.last_seen()));
     }
-    /// Tells of a packet that would have begun a session of the tenant in a slot.
+    /// Tells of a packet that would have begun a session of the tenant in a slot. The key comes with whether the packet's source is its
+    /// higher end.
     #[cold]
-    pub(crate) fn denied(&self, cx: &Context<'_>, key: (&Key, bool), slot: u16, found: Found) {
+    pub fn denied(&self, cx: &Context<'_>, key: (&Key, bool), slot: u16, reason: Reason) {
         let mut shard = self.owned.shard();
         let (Some(events), Some(tenant)) = (&mut shard.events, self.rows.get(usize::from(slot))) else { return };
-        let reason = if found == Found::Quota { Reason::Quota } else { Reason::TableFull };
         events.denied(key, tenant.id, (reason, self.ticks(cx)));
     }
     /// The worker's time in ticks.

@@ -350,9 +350,11 @@ fn translated_sessions_tell_of_both_sides() {
         }
     }
     assert_eq!(all.iter().filter(|event| event.kind == Kind::Created).count(), 2);
-    // No translation is left: the session is not completed.
+    // No address is left.
     daemon.configure("nat44 add address 192.0.2.50 del");
     send(&mut daemon, "pg0", "ip4 10.0.0.2 > 192.0.2.9 ttl 64 / udp 4001 > 99");
-    assert_eq!(events(&mut reader), [], "nothing began");
+    let told = events(&mut reader);
+    assert_eq!(kinds(&told), [(Kind::Denied, Reason::OutOfPorts)], "{:?}", daemon.drops());
+    assert_eq!((told[0].address(0).to_string(), told[0].ends[0].port), ("10.0.0.2".to_owned(), 4001));
     daemon.finish().expect("nothing leaks");
 }
