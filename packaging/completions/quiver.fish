@@ -39,6 +39,7 @@ complete -c quiver -n "__fish_quiver_needs_command" -f -a "doctor" -d 'Check thi
 complete -c quiver -n "__fish_quiver_needs_command" -f -a "health" -d 'Say whether quiverd works: for probes'
 complete -c quiver -n "__fish_quiver_needs_command" -f -a "demo" -d 'Connect two network namespaces through quiverd, and compare it with the kernel'
 complete -c quiver -n "__fish_quiver_needs_command" -f -a "exec" -d 'Run commands from a file, one per line; # begins a comment'
+complete -c quiver -n "__fish_quiver_needs_command" -f -a "export" -d 'Export what quiverd records: events of sessions'
 complete -c quiver -n "__fish_quiver_needs_command" -f -a "import" -d 'Convert VPP\'s startup.conf and its script into a configuration file'
 complete -c quiver -n "__fish_quiver_needs_command" -f -a "lab" -d 'Measure Quiver and other forwarders by CSIT\'s methods: runs quiver-lab, a program of its own'
 complete -c quiver -n "__fish_quiver_using_subcommand apply" -l confirm -d 'Roll back after so many seconds, unless confirmed by `quiver confirm`' -r
@@ -85,4 +86,13 @@ complete -c quiver -n "__fish_quiver_using_subcommand demo" -l json -d 'Print re
 complete -c quiver -n "__fish_quiver_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c quiver -n "__fish_quiver_using_subcommand exec" -l keep-going -d 'Continue after a failed command'
 complete -c quiver -n "__fish_quiver_using_subcommand exec" -s h -l help -d 'Print help'
+complete -c quiver -n "__fish_quiver_using_subcommand export; and not __fish_seen_subcommand_from sessions" -s h -l help -d 'Print help'
+complete -c quiver -n "__fish_quiver_using_subcommand export; and not __fish_seen_subcommand_from sessions" -f -a "sessions" -d 'Export events of sessions as JSON lines, IPFIX or syslog'
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l json-lines -d 'Append JSON lines to a file; `-` is standard output' -r -F
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l ipfix -d 'Send IPFIX (RFC 7011) over UDP: biflows, NAT events, denied flows' -r
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l syslog -d 'Send syslog messages (RFC 5424) over UDP, or to a socket such as /dev/log' -r
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l name -d 'Name of this exporter: the next one of this name goes on where it was. Default: json, ipfix or syslog' -r
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l domain -d 'IPFIX observation domain' -r
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -l events-socket -d 'Socket of quiverd\'s events. Default: events.sock beside the command socket' -r -F
+complete -c quiver -n "__fish_quiver_using_subcommand export; and __fish_seen_subcommand_from sessions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c quiver -n "__fish_quiver_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'

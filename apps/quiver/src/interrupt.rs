@@ -16,8 +16,15 @@ pub struct Interrupt {
 impl Interrupt {
     /// Catches it from now on.
     pub fn catch() -> io::Result<Interrupt> {
-        let mut signals = SigSet::empty();
-        signals.add(Signal::SIGINT);
+        Interrupt::of([Signal::SIGINT].into_iter().collect())
+    }
+
+    /// Catches Ctrl-C and the request to end, as service managers send it.
+    pub fn catch_ending() -> io::Result<Interrupt> {
+        Interrupt::of([Signal::SIGINT, Signal::SIGTERM].into_iter().collect())
+    }
+
+    fn of(signals: SigSet) -> io::Result<Interrupt> {
         signals.thread_block()?;
         let file = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
         Ok(Interrupt { signals, file: file? })

@@ -8,6 +8,7 @@ mod client;
 mod demo;
 mod doctor;
 mod exec;
+mod export;
 mod filter;
 mod health;
 mod import;
@@ -53,6 +54,7 @@ enum Task {
     Local(local::Local),
     Demo(demo::Demo),
     Exec(exec::Exec),
+    Export(export::Export),
     Import(import::Import),
     Lab(lab::Lab),
     /// Command for quiverd
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     let done = match arguments.task {
         Some(Task::Demo(demo)) => return demo::run(&demo),
         Some(Task::Import(import)) => return import::run(&import),
+        Some(Task::Export(export)) => return export::run(&export, &session.socket, session.json),
         Some(Task::Lab(lab)) => return lab::run(&lab, arguments.json),
         Some(Task::Local(local)) => local.run(&session),
         Some(Task::Exec(exec)) => exec::file(&session, &exec),

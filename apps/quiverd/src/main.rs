@@ -9,6 +9,7 @@ mod cli;
 mod configuration;
 mod dataplane;
 mod descriptors;
+mod events;
 mod hangup;
 mod heap;
 mod host;
@@ -19,6 +20,7 @@ mod metrics;
 mod outside;
 #[cfg(test)]
 mod pages;
+mod passing;
 mod peer;
 mod permitted;
 mod places;
@@ -194,6 +196,8 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
         socket::Standard { own: settings.socket.is_none().then_some(&*folders.runtime), is_vpp: is_root && !has_place };
     let api_sockets = socket::paths("api.sock", settings.vpp.api_socket, &places);
     let stats_sockets = socket::paths("stats.sock", settings.statistics.stats_socket, &places);
+    let places = socket::Standard { is_vpp: false, ..places };
+    let event_sockets = socket::paths("events.sock", settings.events_socket, &places);
     let has_state = settings.socket.is_none() && !settings.no_state;
     let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
     let group = settings.group.as_deref().map(|name| group_named("--group", name)).transpose()?;
@@ -211,6 +215,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
     let viewers = viewers.transpose().map_err(|error| error.to_string())?.map(Server::for_viewers);
     // A client that finds the API's socket expects the statistics' socket to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
+    let events = events::Servers::bind(&event_sockets, group)?;
     let programs = match &settings.punt_socket {
         Some(path) => {
             let programs = punts::Programs::bind(path, group).map_err(|error| error.to_string())?;
@@ -271,6 +276,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
                 () = serve_viewers(viewers, &control) => {}
                 () = api.serve(&control) => {}
                 () = statistics.serve(&control) => {}
+                () = events.serve(&control) => {}
                 () = cli::serve(cli, &control) => {}
                 () = endpoint.serve(&control) => {}
                 () = punts::serve(programs, &control) => {}

@@ -130,6 +130,10 @@ pub struct Settings {
     /// Interval in seconds between checks of the timeouts of sessions: they end at most this much later.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub session_interval: Duration,
+    /// Socket of events of sessions, for `quiver export`; may be repeated. Default: events.sock beside the command socket. With
+    /// --socket there is no default.
+    #[arg(long, value_name = "PATH")]
+    pub events_socket: Vec<PathBuf>,
     /// Memory budget of configured objects in bytes, such as 4G. Default: three quarters of the memory that is available at
     /// start. `show object memory` shows its use.
     #[arg(long, value_name = "BYTES", value_parser = object_memory)]

@@ -1,26 +1,19 @@
 //! Sockets of the statistics segment: every client gets the memory file, and nothing else is sent.
 
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use nix::unistd::Gid;
 use quiver_compat::startup;
 use quiver_control::Control;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
-};
 use tokio::net::UnixListener;
 
 use crate::metrics::{self, Collector};
-use crate::socket::{self, Name, Served, SocketError};
-
-/// Clients that may wait to be accepted.
-const BACKLOG: i32 = 64;
+use crate::passing;
+use crate::socket::{self, Name, Served};
 
 /// Settings of the statistics, fixed while the daemon runs.
 #[derive(Debug, Args)]
@@ -84,7 +77,7 @@ pub struct Servers(Vec<(UnixListener, Name)>);
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
     pub fn bind(places: &[Served], group: Option<Gid>) -> Result<Servers, String> {
-        socket::bind_all("statistics", places, |path| bind(path, group)).map(Servers)
+        socket::bind_all("statistics", places, |path| passing::bind(path, group)).map(Servers)
     }
 
     /// Serves clients for ever.
@@ -101,22 +94,11 @@ impl Servers {
     }
 }
 
-fn bind(path: &Path, group: Option<Gid>) -> Result<(UnixListener, Name), SocketError> {
-    Name::give(path, group, |path| {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        // To accept clients is the same whether they send streams or packets.
-        UnixListener::from_std(socket.into())
-    })
-}
-
 async fn serve(socket: &UnixListener, file: BorrowedFd<'_>) {
     loop {
         match socket.accept().await {
             Ok((client, _)) => {
-                if let Err(error) = send(client.as_fd(), file) {
+                if let Err(error) = passing::send(client.as_fd(), &[], Some(file)) {
                     tracing::debug!("a client of the statistics has gone before it was served: {error}");
                 }
             }
@@ -129,20 +111,16 @@ async fn serve(socket: &UnixListener, file: BorrowedFd<'_>) {
     }
 }
 
-/// Sends a file, and no byte with it.
-fn send(client: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let (files, mut control) = ([file], SendAncillaryBuffer::new(&mut space));
-    control.push(SendAncillaryMessage::ScmRights(&files));
-    rustix::net::sendmsg(client, &[IoSlice::new(&[])], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use quiver_engine::{Dataplane, Settings};
-    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+    use rustix::net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags, SocketType,
+    };
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::path::Path;
 
     /// Connects as clients do. The file that was sent, and whether the daemon has hung up then.
     fn ask(path: &Path) -> io::Result<(Option<std::os::fd::OwnedFd>, bool)> {

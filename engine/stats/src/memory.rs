@@ -35,15 +35,19 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Memory of so many bytes, rounded up to pages. The error is the system's.
+    /// Memory of so many bytes, rounded up to pages, for statistics. The error is the system's.
     pub fn new(bytes: usize) -> io::Result<Memory> {
+        Memory::named("quiver-statistics", bytes)
+    }
+    /// The same, for something else: the name is for people who look at a process's files.
+    pub fn named(name: &str, bytes: usize) -> io::Result<Memory> {
         let bytes = bytes.max(PAGE).next_multiple_of(PAGE);
         let count = bytes / 8;
         if cfg!(miri) {
             let words: Box<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
             return Ok(Memory { words: NonNull::from(Box::leak(words)).cast(), count, file: None });
         }
-        let file = rustix::fs::memfd_create("quiver-statistics", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&file, bytes as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.

@@ -127,6 +127,6 @@ impl Work<'_> {
         };
         let Some(before) = record.change(change).filter(|_| is_own) else { return };
         let Some(tenant) = self.rows.get(usize::from(identity.tenant())) else { return };
-        self.timeout_changed_at(at.index, tenant, (before.timeout, record.status().timeout));
+        self.status_changed_at(at.index, tenant, (before, record.status()));
     }
 }

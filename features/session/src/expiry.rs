@@ -6,18 +6,21 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Paged, Worker};
 use quiver_interface::Events;
+use quiver_session_events::Reason;
 
 use crate::key::Key;
-use crate::record::{Identity, Record};
+use crate::record::{Identity, Record, State};
 use crate::room::Room;
 use crate::second::Second;
-use crate::sessions::{Sessions, Time, remaining};
+use crate::sessions::{Owned, Sessions, Time, remaining};
+use crate::shard::Shard;
+use crate::tcp::CLOSING;
 use crate::tenant::{TenantRow, Tenants};
 
 /// Sessions that a worker looks at in a turn: less than 1 ms of its time.
@@ -46,13 +49,40 @@ impl Report {
     }
 }
 
-/// A worker's part of a round: ends those of its sessions whose time has passed, by these tenants' timeouts. Control's clock says `said`.
-fn round(worker: &mut Worker, sessions: &Sessions, number: usize, rows: &Paged<TenantRow>, said: u64) -> Report {
+/// Milliseconds since 1970.
+pub(crate) fn date(control: &Control) -> u64 {
+    control.date().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Notes the date, in milliseconds since 1970, for times of events.
+pub(crate) fn set_date(owned: &Owned, shard: &mut Shard, now: u64, date: u64) {
+    if let Some(events) = &mut shard.events {
+        events.set_time((date, owned.time(now).ticks()));
+    }
+}
+
+/// Why a session ends whose time has passed.
+fn reason(record: &Record) -> Reason {
+    let status = record.status();
+    let is_finished = status.state == State::TimeWait || status.flags & CLOSING != 0;
+    if is_finished { Reason::Finished } else { Reason::Timeout }
+}
+
+/// A worker's part of a round: ends those of its sessions whose time has passed, by these tenants' timeouts. Control's clock says `said`
+/// and this date.
+fn round(
+    worker: &mut Worker,
+    sessions: &Sessions,
+    number: usize,
+    rows: &Paged<TenantRow>,
+    (said, date): (u64, u64),
+) -> Report {
     let Some(owned) = sessions.of(number) else { return Report::default() };
     let mut shard = owned.shard();
     shard.lead.say(said);
     shard.lead.hears(worker.now());
     owned.set_lead(shard.lead.nanoseconds(), (worker.now(), said));
+    set_date(owned, &mut shard, worker.now(), date);
     let (time, length) = (owned.time(worker.now()), sessions.interval());
     shard.begin_round();
     let mut looks = 0;
@@ -66,8 +96,15 @@ fn round(worker: &mut Worker, sessions: &Sessions, number: usize, rows: &Paged<T
         let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
         let row = rows.get(usize::from(record.identity().tenant())).copied().unwrap_or_default();
         match remaining(record, &row, time.ticks()) {
-            Some(left) => shard.look_at(index, time.interval_after(left, length)),
-            None => sessions.end(owned, &mut shard, (number, index)),
+            Some(left) => {
+                let mut within = left;
+                if let Some(events) = &mut shard.events {
+                    within = events.update_within(left);
+                    events.updated(sessions.subject(record, (number, index)), time.ticks());
+                }
+                shard.look_at(index, time.interval_after(within, length));
+            }
+            None => sessions.end(owned, &mut shard, (number, index), (reason(record), time.ticks())),
         }
     }
     Report { is_behind: looks == LOOKS, rests: shard.rests(), live: shard.live() }
@@ -118,7 +155,7 @@ async fn rounds(control: Control, begun: Inbox<()>) {
         last = Report::default();
         let rows = control.room::<Tenants>().rows();
         for number in 0..sessions.workers() {
-            let (rows, said) = (rows.clone(), control.now().0);
+            let (rows, said) = (rows.clone(), (control.now().0, date(&control)));
             let report =
                 ask(&control, &sessions, number, move |worker, all| round(worker, all, number, &rows, said)).await;
             last = last.and(report.unwrap_or_default());
@@ -151,6 +188,7 @@ pub enum Which {
 struct Visit {
     which: Which,
     changed: Option<TenantRow>,
+    reason: Reason,
 }
 
 impl Visit {
@@ -166,6 +204,11 @@ impl Visit {
         record.key().filter(|key| key.context() == row.context)?;
         remaining(record, &row, time.ticks())
     }
+    /// Why a session ends that has no time left.
+    fn why(&self, record: &Record) -> Reason {
+        let has_tenant = self.changed.is_some_and(|row| record.key().is_some_and(|key| key.context() == row.context));
+        if has_tenant { reason(record) } else { self.reason }
+    }
 }
 
 /// Visits the sessions of a worker whose records are from `first` on; returns the record to go on with.
@@ -180,7 +223,7 @@ fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32
         }
         match visit.remaining(record, time) {
             Some(left) => shard.look_at(index, time.interval_after(left, sessions.interval())),
-            None => sessions.end(owned, &mut shard, (number, index)),
+            None => sessions.end(owned, &mut shard, (number, index), (visit.why(record), time.ticks())),
         }
     }
     (end < shard.used()).then_some(end)
@@ -201,7 +244,7 @@ async fn visit(control: &Control, visit: Visit) {
 
 /// Ends sessions, some of each worker's in a turn; done when they have ended.
 pub async fn end_sessions(control: Control, which: Which) {
-    visit(&control, Visit { which, changed: None }).await;
+    visit(&control, Visit { which, changed: None, reason: Reason::Cleared }).await;
 }
 
 /// Ends the sessions with a second that `is` says, some of each worker's in a turn; done when they have ended.
@@ -234,7 +277,7 @@ async fn end_each(control: Control, is: impl Fn(&Sessions, (usize, u32)) -> bool
         let mut next = Some(0);
         while let Some(first) = next {
             let is = is.clone();
-            let some = move |_: &mut Worker, all: &Sessions| end_some(all, (number, first), is);
+            let some = move |worker: &mut Worker, all: &Sessions| end_some(worker, all, (number, first), is);
             next = ask(&control, &sessions, number, some).await.flatten();
         }
     }
@@ -243,16 +286,17 @@ async fn end_each(control: Control, is: impl Fn(&Sessions, (usize, u32)) -> bool
 
 /// Ends those sessions of a worker whose records are from `first` on; returns the record to go on with.
 fn end_some(
+    worker: &Worker,
     sessions: &Sessions,
     (number, first): (usize, u32),
     is: impl Fn(&Sessions, (usize, u32)) -> bool,
 ) -> Option<u32> {
     let owned = sessions.of(number)?;
-    let mut shard = owned.shard();
+    let (mut shard, ended) = (owned.shard(), (Reason::Cleared, owned.time(worker.now()).ticks()));
     let end = first.saturating_add(LOOKS).min(shard.used());
     for index in first..end {
         if is(sessions, (number, index)) {
-            sessions.end(owned, &mut shard, (number, index));
+            sessions.end(owned, &mut shard, (number, index), ended);
         }
     }
     (end < shard.used()).then_some(end)
@@ -261,11 +305,12 @@ fn end_some(
 /// Ends one session, by the worker that owns it and the index of its record; false if there is none.
 pub async fn end_session(control: Control, number: usize, index: u32) -> bool {
     let Some(sessions) = control.room::<Room>().sessions() else { return false };
-    let end = move |_: &mut Worker, all: &Sessions| {
+    let end = move |worker: &mut Worker, all: &Sessions| {
         let Some(owned) = all.of(number) else { return false };
         let is_live = owned.records.get(index).is_some_and(|record| record.identity().is_live());
         if is_live {
-            all.end(owned, &mut owned.shard(), (number, index));
+            let ended = (Reason::Cleared, owned.time(worker.now()).ticks());
+            all.end(owned, &mut owned.shard(), (number, index), ended);
         }
         is_live
     };
@@ -277,7 +322,8 @@ pub async fn end_session(control: Control, number: usize, index: u32) -> bool {
 /// Ends the sessions of a slot, whose tenant is gone; then another tenant may have it.
 pub(crate) fn end_sessions_of(control: &Control, slot: u16) {
     when_settled(control, "sessions of a deleted tenant", async move |control| {
-        end_sessions(control.clone(), Which::OfTenant(slot)).await;
+        let visited = Visit { which: Which::OfTenant(slot), changed: None, reason: Reason::Tenant };
+        visit(&control, visited).await;
         control.room_mut::<Tenants>().ended(slot);
     });
 }
@@ -289,7 +335,8 @@ pub(crate) fn review_sessions_of(control: &Control, slot: u16) {
         // It may have changed again.
         let row = control.room::<Tenants>().row(slot);
         if row.is_there {
-            visit(&control, Visit { which: Which::OfTenant(slot), changed: Some(row) }).await;
+            let visited = Visit { which: Which::OfTenant(slot), changed: Some(row), reason: Reason::Tenant };
+            visit(&control, visited).await;
         }
     });
 }

@@ -6,6 +6,7 @@
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
+//! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
 //! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,10 @@ pub mod admission;
 mod api;
 mod command;
 mod configured;
+mod event_command;
+mod events;
 pub mod expiry;
+pub mod exporters;
 pub mod interface;
 pub mod key;
 pub mod listing;
@@ -30,6 +34,7 @@ pub mod timeouts;
 pub mod translation;
 
 pub use interface::{SessionInterface, enter, no_space};
+pub use quiver_session_events::Reason;
 pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
 pub use tenant::Tenant;
@@ -43,6 +48,7 @@ use quiver_ip::node::describe;
 use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
+use exporters::EventRoom;
 use interface::Tracked;
 use key::{Formats, KeyFormat};
 use node::input::Input;
@@ -77,21 +83,24 @@ pub enum SessionError {
 /// # Errors
 /// If the graph refuses a node.
 pub fn register(control: &Control) -> Result<(), SessionError> {
-    let (begun, room, tenants) = {
+    let (begun, room, tenants, events) = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let mark = dataplane.metadata("session")?;
         let (begun, heard) = channel(dataplane.settings().workers, dataplane.bell());
-        (begun, Room::new(dataplane.domain(), heard, mark), Tenants::new(&dataplane))
+        let events = EventRoom::new(&dataplane);
+        (begun, Room::new(dataplane.domain(), heard, mark), Tenants::new(&dataplane), events)
     };
     let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark };
     let incoming = tenants.counters().incoming.clone();
     control.insert_room(room);
     control.insert_room(tenants);
+    control.insert_room(events);
     control.insert_room(Timeouts::default());
     control.insert_room(Services::default());
     control.insert_room(Formats::default());
     control.insert_room(Blocks::default());
     control.objects().add(Kind::new(configured::apply).check(configured::check));
+    control.objects().add(Kind::new(exporters::apply).check(exporters::check));
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
     control.insert_room(Parts { reads: reads.clone(), begun, incoming });
@@ -101,6 +110,7 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
     command::register(control);
+    event_command::register(control);
     api::register(control);
     Ok(())
 }

@@ -18,6 +18,9 @@ use crate::record::OWNED_MAX;
 /// Kind of entries in both directories: there is one.
 const KIND: u8 = 0;
 
+/// Flag of a [`Second`] that all rooms share: the end on this side is the higher end of the first key.
+pub const INSIDE_HIGH: u16 = 1 << 0;
+
 /// An IPv4 address and a port, or the identifier of an ICMP echo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ip4End {
@@ -53,7 +56,7 @@ impl SecondKey {
 pub struct Second {
     /// The key.
     pub key: SecondKey,
-    /// Flags of the room.
+    /// Flags of the room; [`INSIDE_HIGH`] among them.
     pub flags: u16,
     /// A number of the room.
     pub note: u32,

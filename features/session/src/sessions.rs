@@ -11,6 +11,9 @@ use quiver_engine::{Context, Counter, Metadata, Row};
 use quiver_table::directory::Home;
 use quiver_table::{Directory, Inserted, KeyedHash, Reference};
 
+use quiver_session_events::{Kind, Reason};
+
+use crate::events::{Ended, Subject};
 use crate::key::Key;
 use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
 use crate::second::{Seconds, reference};
@@ -156,6 +159,13 @@ pub(crate) enum Found {
     Quota,
 }
 
+impl Found {
+    /// Why a packet is denied that found no session.
+    pub(crate) fn reason(self) -> Reason {
+        if self == Found::Quota { Reason::Quota } else { Reason::TableFull }
+    }
+}
+
 /// All sessions.
 pub struct Sessions {
     directory: Directory,
@@ -291,6 +301,9 @@ impl Sessions {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
                 owned.created.add(slot.into(), 1);
+                if let Some(events) = &mut shard.events {
+                    events.created(Subject { index, record, second: None }, tenant.id);
+                }
                 if shard.live() == 1 {
                     begun.send(());
                 }
@@ -344,13 +357,21 @@ impl Sessions {
         if let Some(record) = owned.records.get(index) {
             owned.evicted.add(record.identity().tenant().into(), 1);
         }
-        self.end(owned, shard, (worker, index));
+        self.end(owned, shard, (worker, index), (Reason::Evicted, now.ticks()));
         true
     }
+    /// A session of a worker, for its event.
+    pub(crate) fn subject<'a>(&self, record: &'a Record, (worker, index): (usize, u32)) -> Subject<'a> {
+        let second = self.seconds.get().and_then(|seconds| seconds.get(worker, index));
+        Subject { index, record, second }
+    }
     /// Ends a session of a worker: for this worker.
-    pub(crate) fn end(&self, owned: &Owned, shard: &mut Shard, (worker, index): (usize, u32)) {
+    pub(crate) fn end(&self, owned: &Owned, shard: &mut Shard, (worker, index): (usize, u32), ended: Ended) {
         let Some(record) = owned.records.get(index) else { return };
         let Some(key) = record.key() else { return };
+        if let Some(events) = &mut shard.events {
+            events.tell(Kind::Closed, self.subject(record, (worker, index)), ended);
+        }
         owned.removed.add(record.identity().tenant().into(), 1);
         self.directory.remove(self.hash(&key), reference(worker, index));
         if let Some(seconds) = self.seconds.get() {

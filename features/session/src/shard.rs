@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use quiver_engine::Lead;
 
+use crate::events::Log;
+
 /// Slots of the wheel.
 const SLOTS: usize = 1024;
 /// No slot.
@@ -28,6 +30,8 @@ pub struct Shard {
     live: usize,
     /// That of control's clock over the worker's.
     pub(crate) lead: Lead,
+    /// Where events are written, if they are.
+    pub(crate) events: Option<Box<Log>>,
 }
 
 impl Shard {

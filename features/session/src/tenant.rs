@@ -199,6 +199,11 @@ impl Tenants {
     pub fn slot(&self, id: u32) -> Option<u16> {
         self.slots.get(&id).copied()
     }
+    /// Numbers of tenants, by slot.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let slots = self.taken.last().map_or(0, |last| usize::from(*last) + 1);
+        (0..slots).map(|slot| self.rows.current().get(slot).map_or(0, |row| row.id)).collect()
+    }
     /// The row of a slot.
     pub fn row(&self, slot: u16) -> TenantRow {
         self.rows.current().get(usize::from(slot)).copied().unwrap_or_default()

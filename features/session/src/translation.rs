@@ -8,6 +8,8 @@ use quiver_control::Control;
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame};
 
+use quiver_session_events::{Kind, Reason};
+
 use crate::Parts;
 use crate::expiry::begin;
 use crate::key::Key;
@@ -172,10 +174,14 @@ impl<'a> Work<'a> {
         if let Some(known) = self.sessions.find(key, hash) {
             return Begun::Known(known);
         }
-        match self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun) {
+        let found = self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun);
+        match found {
             Found::Here(index) => Begun::New(reference(cx.worker, index)),
             Found::There(known) => Begun::Known(known),
-            Found::Full | Found::Quota => Begun::Full,
+            Found::Full | Found::Quota => {
+                self.denied(cx, (key, is_from_high), slot, found.reason());
+                Begun::Full
+            }
         }
     }
     /// Gives a session of this worker, which has none, a second. The session of another that has its key is the answer.
@@ -183,10 +189,14 @@ impl<'a> Work<'a> {
     /// # Errors
     /// None if there is no room.
     pub fn set_second(&self, at: Reference, second: &Second) -> Result<(), Option<Reference>> {
-        self.sessions.seconds.get().ok_or(None)?.insert(at, second)
+        self.sessions.seconds.get().ok_or(None)?.insert(at, second)?;
+        self.tell(at.index, Kind::Translated);
+        Ok(())
     }
-    /// Ends a session of this worker.
+    /// Ends a session of this worker that could not be completed.
     pub fn end_session(&self, at: Reference) {
-        self.sessions.end(self.owned, &mut self.owned.shard(), (usize::from(at.owner), at.index));
+        let time = self.owned.records.get(at.index).map_or(0, |record| record.last_seen());
+        let place = (usize::from(at.owner), at.index);
+        self.sessions.end(self.owned, &mut self.owned.shard(), place, (Reason::Incomplete, time));
     }
 }

@@ -4,6 +4,7 @@ mod client;
 mod daemon;
 mod demo;
 mod doctor;
+mod export;
 mod health;
 mod import;
 mod lab;

@@ -1,6 +1,7 @@
 //! New sessions: an outside end is chosen, and both keys are stored. Nothing is stored if that fails.
 
 use quiver_engine::Context;
+use quiver_session::Reason;
 use quiver_session::node::pass::Work;
 use quiver_session::record::{Direction, State, Status};
 use quiver_session::second::{Ip4End, Reference, Second};
@@ -77,6 +78,22 @@ impl<'w> Beginning<'_, 'w> {
     /// # Errors
     /// If there is no room for it.
     pub fn begin(&self, cx: &Context<'w>, plan: Plan, packet: &Tuple, place: Place) -> Result<Session, Refused> {
+        self.attempt(cx, plan, packet, place).inspect_err(|refused| self.refused(cx, packet, place, *refused))
+    }
+    /// Tells of a packet that begins no session.
+    #[cold]
+    pub fn refused(&self, cx: &Context<'w>, packet: &Tuple, place: Place, refused: Refused) {
+        let reason = match refused {
+            Refused::Ports => Reason::OutOfPorts,
+            Refused::Known => Reason::TupleInUse,
+            Refused::Limit => Reason::Quota,
+            // The table of sessions has told of it.
+            Refused::Full => return,
+        };
+        let (key, is_high) = packet.key(context(place.received, place.is_output), self.tables.format);
+        self.work.denied(cx, (&key, is_high), self.tables.slots.input, reason);
+    }
+    fn attempt(&self, cx: &Context<'w>, plan: Plan, packet: &Tuple, place: Place) -> Result<Session, Refused> {
         let ports = self.tables.ports.get().ok_or(Refused::Full)?;
         // PERF: checked before anything is stored, for packets that come when there is no room.
         if ports.of(cx.worker).ok_or(Refused::Full)?.sessions >= self.rules.sessions_max {

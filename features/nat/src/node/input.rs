@@ -294,18 +294,23 @@ impl Input {
         } else {
             inbound(rules, &row.tuple, row.slot, || egress(row.tuple.destination))
         };
+        let is_output = !row.is_from_inside && row.sides & OUTPUT != 0;
+        let place = Place { received: row.slot, leaves, is_output };
+        let beginning = Beginning { tables: &self.tables, own: &self.own, work, rules };
         let plan = match decision {
             Decision::Pass => return self.leave(cx, frame, i, Next::Pass),
-            Decision::NoTranslation if row.is_from_inside => return self.leave(cx, frame, i, Next::OutOfPorts),
+            Decision::NoTranslation if row.is_from_inside => {
+                if !cx.is_rehearsal() {
+                    beginning.refused(cx, &row.tuple, place, Refused::Ports);
+                }
+                return self.leave(cx, frame, i, Next::OutOfPorts);
+            }
             Decision::NoTranslation => return self.leave(cx, frame, i, Next::NoTranslation),
             Decision::Begin(plan) => plan,
         };
         if ttl(frame.bytes(cx.pool, i)) <= 1 {
             return self.expired(frame, i);
         }
-        let is_output = !row.is_from_inside && row.sides & OUTPUT != 0;
-        let place = Place { received: row.slot, leaves, is_output };
-        let beginning = Beginning { tables: &self.tables, own: &self.own, work, rules };
         let begun = match cx.is_rehearsal() {
             true => beginning.rehearse(cx, plan, &row.tuple, place),
             false => beginning.begin(cx, plan, &row.tuple, place),

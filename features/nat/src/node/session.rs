@@ -9,7 +9,7 @@ use crate::tuple::Tuple;
 /// Flags of a second.
 pub mod flag {
     /// The host on the inside is the higher end of the first key.
-    pub const INSIDE_HIGH: u16 = 1 << 0;
+    pub const INSIDE_HIGH: u16 = quiver_session::second::INSIDE_HIGH;
     /// A static mapping says so.
     pub const STATIC: u16 = 1 << 1;
     /// The client's address is translated, too.

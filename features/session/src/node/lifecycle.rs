@@ -78,9 +78,9 @@ impl Lifecycle {
             // A later fragment has no flags.
             None => return true,
         };
-        let before = packet.record.status().timeout;
+        let before = packet.record.status();
         follow(packet.record, packet.mark, segment, self.blocks.get());
-        work.timeout_changed(packet, before);
+        work.status_changed(packet, before);
         packet.record.status().flags & BLOCKED == 0
     }
 }

@@ -282,12 +282,9 @@ impl<P: Parser> Finder<P> {
         let reference = match found {
             Found::Here(index) => work.sessions.at(cx.worker, index),
             Found::There(there) => there,
-            Found::Full => {
-                frame.next[i] = Next::Full.into();
-                return;
-            }
-            Found::Quota => {
-                frame.next[i] = Next::Quota.into();
+            Found::Full | Found::Quota => {
+                work.denied(cx, (&row.key, row.is_from_high), slot, found.reason());
+                frame.next[i] = if found == Found::Full { Next::Full } else { Next::Quota }.into();
                 return;
             }
         };

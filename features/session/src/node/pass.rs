@@ -1,8 +1,10 @@
 //! The way of packets along the chain of their session, for the nodes of services.
 
 use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
+use quiver_session_events::{Kind, Reason};
 
-use crate::record::{Record, Status};
+use crate::key::Key;
+use crate::record::{Record, State, Status};
 use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::tenant::TenantRow;
@@ -140,21 +142,42 @@ impl<'a> Work<'a> {
     }
     /// Changes state, timeout and flags of a packet's session. If its time is shorter now, the session is looked at in the next round.
     pub fn set_status(&self, packet: Packet<'_>, status: Status) {
-        let before = packet.record.status().timeout;
+        let before = packet.record.status();
         packet.record.set_status(status);
-        self.timeout_changed(packet, before);
+        self.status_changed(packet, before);
     }
-    /// Has a session looked at in the next round if its time is shorter than by the timeout that applied before.
+    /// Has a session looked at in the next round if its time is shorter than by the timeout that applied before. Tells that it is established
+    /// if it was not.
     #[inline(always)]
-    pub(crate) fn timeout_changed(&self, packet: Packet<'_>, before: u8) {
-        self.timeout_changed_at(packet.mark.index, packet.tenant, (before, packet.record.status().timeout));
+    pub(crate) fn status_changed(&self, packet: Packet<'_>, before: Status) {
+        self.status_changed_at(packet.mark.index, packet.tenant, (before, packet.record.status()));
     }
-    /// The same of a session by the index of its record: the timeout before and now.
+    /// The same of a session by the index of its record: the status before and now.
     #[inline(always)]
-    pub(crate) fn timeout_changed_at(&self, index: u32, tenant: &TenantRow, (before, now): (u8, u8)) {
-        if now != before && seconds(now, &tenant.timeouts) < seconds(before, &tenant.timeouts) {
+    pub(crate) fn status_changed_at(&self, index: u32, tenant: &TenantRow, (before, now): (Status, Status)) {
+        let time = |status: Status| seconds(status.timeout, &tenant.timeouts);
+        if now.timeout != before.timeout && time(now) < time(before) {
             self.owned.shard().look_soon(index);
         }
+        if now.state == State::Established && before.state != State::Established {
+            self.tell(index, Kind::Established);
+        }
+    }
+    /// Tells of a session, with the time of its last packet.
+    #[cold]
+    pub(crate) fn tell(&self, index: u32, kind: Kind) {
+        let mut shard = self.owned.shard();
+        let (Some(events), Some(record)) = (&mut shard.events, self.owned.records.get(index)) else { return };
+        let subject = self.sessions.subject(record, (events.worker(), index));
+        events.tell(kind, subject, (Reason::None, record.last_seen()));
+    }
+    /// Tells of a packet that would have begun a session of the tenant in a slot. The key comes with whether the packet's source is its
+    /// higher end.
+    #[cold]
+    pub fn denied(&self, cx: &Context<'_>, key: (&Key, bool), slot: u16, reason: Reason) {
+        let mut shard = self.owned.shard();
+        let (Some(events), Some(tenant)) = (&mut shard.events, self.rows.get(usize::from(slot))) else { return };
+        events.denied(key, tenant.id, (reason, self.ticks(cx)));
     }
     /// The worker's time in ticks.
     #[inline(always)]

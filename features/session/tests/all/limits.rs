@@ -10,14 +10,14 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
 /// A way into sessions: the node that finds them, the family, and the command that has interface pg0 or pg1 use it.
-const WAYS: [(&str, bool, &str); 3] = [
+pub const WAYS: [(&str, bool, &str); 3] = [
     ("sfdp-lookup-ip4", false, "set sfdp interface-input INTERFACE tenant 1"),
     ("sfdp-lookup-ip6", true, "set sfdp interface-input INTERFACE tenant 1 ip6"),
     ("sample-ip4-parser", false, "set sfdp sample-parser INTERFACE tenant 1"),
 ];
 
 /// A router whose interfaces pg0 and pg1 two workers receive; packets of both have sessions, `sessions` at most.
-fn router(way: &str, sessions: usize) -> Daemon {
+pub fn router(way: &str, sessions: usize) -> Daemon {
     let mut daemon =
         Daemon::new(ROOMS, Setup { workers: 2, buffers: 16_384, ..Setup::default() }).expect("the rooms fit");
     set_session_defaults(daemon.control(), SessionDefaults { sessions, ..SessionDefaults::default() });
@@ -49,7 +49,7 @@ fn router(way: &str, sessions: usize) -> Daemon {
 }
 
 /// A datagram of flow `port`, from the host behind pg0 to that behind pg1, or back.
-fn datagram(ip6: bool, back: bool, port: u32) -> Vec<u8> {
+pub fn datagram(ip6: bool, back: bool, port: u32) -> Vec<u8> {
     let [client, server] = if ip6 { ["2001:db8::2", "2001:db8:1::2"] } else { ["10.0.0.2", "10.0.1.2"] };
     let ports = if back { format!("53 > {port}") } else { format!("{port} > 53") };
     let (from, to) = if back { (server, client) } else { (client, server) };
@@ -141,7 +141,7 @@ fn a_full_table_refuses_new_sessions_by_name_and_keeps_the_others() {
 }
 
 /// A datagram of a flow, and one back.
-fn establish(daemon: &mut Daemon, ip6: bool, port: u32) {
+pub fn establish(daemon: &mut Daemon, ip6: bool, port: u32) {
     for (interface, back) in [("pg0", false), ("pg1", true)] {
         daemon.send(interface, &datagram(ip6, back, port)).expect("it is up");
         daemon.settle().expect("it settles");

@@ -1,6 +1,7 @@
 //! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
 
 mod draw;
+mod events;
 mod fuzz;
 mod limits;
 mod oracle;
