@@ -93,7 +93,9 @@ enum ExportError {
     NotRunning { path: PathBuf, error: io::Error },
     #[error("{0}")]
     Refused(String),
-    #[error("quiverd hung up before it had answered; its log says why")]
+    #[error(
+        "quiverd closed the connection without an answer: it serves at most 32 exporters; stop one, or read quiverd's log"
+    )]
     HungUp,
     #[error("the connection to quiverd broke: {0}")]
     Broken(#[from] io::Error),
@@ -191,7 +193,11 @@ fn attach(path: &Path, name: &str) -> Result<(OwnedFd, Reader), ExportError> {
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received =
         net::recvmsg(&connection, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
-            .map_err(io::Error::from)?;
+            // Linux resets a connection that is closed before its Hello is read.
+            .map_err(|error| match error {
+                Errno::CONNRESET => ExportError::HungUp,
+                error => io::Error::from(error).into(),
+            })?;
     if received.bytes == 0 {
         return Err(ExportError::HungUp);
     }

@@ -49,8 +49,10 @@ async fn serve(socket: &UnixListener, control: &Control) {
     let clients = Rc::new(Cell::new(0));
     loop {
         match socket.accept().await {
-            // The others are hung up on, and may try again.
-            Ok(_) if clients.get() >= CLIENTS_MAX => {}
+            // It may try again.
+            Ok(_) if clients.get() >= CLIENTS_MAX => {
+                tracing::warn!("an exporter of events was refused: {CLIENTS_MAX} are connected; stop one");
+            }
             Ok((client, _)) => {
                 clients.set(clients.get() + 1);
                 let (control, clients) = (control.clone(), clients.clone());
@@ -111,6 +113,8 @@ async fn follow(control: &Control, client: &UnixStream) -> io::Result<()> {
 async fn reports(control: &Control, client: &UnixStream, name: &str, buffer: &mut [u8]) -> io::Result<()> {
     while let Some(said) = packet(client, buffer).await? {
         report(control, name, from_slice(said)?);
+        // Packets that are there already take none of tokio's budget: a client that never stops would have the thread alone.
+        control.yield_now().await;
     }
     Ok(())
 }

@@ -50,14 +50,13 @@ fn mallinfo2() -> Result<libc::mallinfo2> {
     Ok(unsafe { function() })
 }
 
-/// Bytes of an allocation from which it is a mapping of its own: it grows without being copied.
+/// Allocations of this size or more get a mapping of their own if no free chunk holds them (M_MMAP_THRESHOLD): it grows without a copy.
 const MAPPED_MIN: libc::c_int = 1 << 20;
 
-/// Tells the allocator what turns of the control thread demand: no call may go through all free pieces. Call it before other threads
-/// begin.
-pub fn set() {
+/// Sets options of glibc's malloc such that no call goes through all free chunks. Call it before other threads start.
+pub fn set_malloc_options() {
     for (option, value) in [
-        // Small free pieces would wait, by the million, for the first large allocation to join them: 100 ms.
+        // No fastbins: the first large allocation would consolidate them all, 100 ms for millions of chunks.
         (libc::M_MXFAST, 0),
         (libc::M_MMAP_THRESHOLD, MAPPED_MIN),
     ] {
@@ -70,10 +69,10 @@ pub fn set() {
     }
 }
 
-/// Has the allocator sort the pieces that this turn has freed: else the first allocations of a later turn do, and each of them goes through
-/// up to 10,000 pieces.
-pub fn settle() {
-    // Larger than the pieces that glibc keeps for each thread, and smaller than a mapping.
+/// Sorts the chunks that this turn has freed into their bins. Otherwise the first allocations of a later turn do, up to 10,000 chunks in each
+/// call.
+pub fn sort_free_chunks() {
+    // Larger than chunks of the thread's cache, and smaller than a mapping.
     const SIZE: usize = 2048;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(SIZE)));
 }

@@ -83,7 +83,7 @@ impl Spawner for Host {
         });
     }
     fn turn_ends(&self) {
-        heap::settle();
+        heap::sort_free_chunks();
     }
     fn yield_now(&self) -> LocalFuture<()> {
         // Unlike a task that wakes itself, this also lets tokio look at sockets and timers.

@@ -106,7 +106,7 @@ fn failed(error: &str) -> ExitCode {
 /// Prints notes on the settings, and runs the daemon on this thread.
 fn begin(given: StartSettings, passed: descriptors::Passed) -> Result<(), String> {
     let log = log::begin(&given.settings)?;
-    heap::set();
+    heap::set_malloc_options();
     for note in &given.notes {
         match note.severity {
             Severity::Info => tracing::info!("{note}"),

@@ -117,8 +117,9 @@ pub(crate) fn follow_rules(control: &Control, acl: &Acl) {
         if reflects {
             control.room_mut::<Acls>().reflect(interface.0, true);
         }
-        if reclassifies {
-            reclassify(control, interface);
+        let name = quiver_interface::InterfaceName(control.room::<Interfaces>().name(interface));
+        if reclassifies && let Some(at) = control.objects().get::<AclInterface>(&name) {
+            reclassify(control, interface, &at);
         }
     }
 }
@@ -130,19 +131,22 @@ pub(crate) fn follow_lists(
     old: Option<&AclInterface>,
     new: Option<&AclInterface>,
 ) {
+    let is_same = Direction::ALL.iter().all(|way| old.map(|at| at.lists(*way)) == new.map(|at| at.lists(*way)));
+    let (now, reclassifies) = (new, AclSettings::current(control).reclassify_sessions);
     let lists = |at: Option<&AclInterface>| {
         Direction::ALL.map(|way| at.map(|at| at.lists(way).iter().map(|list| list.0).collect()).unwrap_or_default())
     };
     let (old, new): ([BTreeSet<u32>; 2], [BTreeSet<u32>; 2]) = (lists(old), lists(new));
-    if old == new {
+    // The order of lists counts where the sessions' packets are asked again.
+    if is_same || old == new && !reclassifies {
         return;
     }
     let reflects = new.iter().flatten().any(|list| control.room::<Acls>().current().has_reflecting(*list));
-    let stays = AclSettings::current(control).reclassify_sessions && new.iter().any(|lists| !lists.is_empty());
+    let stays = reclassifies && new.iter().any(|lists| !lists.is_empty());
     let did = control.room::<Acls>().current().reflects(interface.0);
     control.room_mut::<Acls>().reflect(interface.0, reflects || stays && did);
     match (did, stays) {
-        (true, true) => reclassify(control, interface),
+        (true, true) => now.into_iter().for_each(|at| reclassify(control, interface, at)),
         (true, false) => end_at(control, interface, |_| true),
         (false, _) => {}
     }
@@ -162,10 +166,8 @@ fn end_at(control: &Control, interface: InterfaceId, is: impl Fn(&Admission) -> 
     });
 }
 
-/// Ends the sessions of an interface with whose first packet none would begin any more.
-fn reclassify(control: &Control, interface: InterfaceId) {
-    let name = control.room::<Interfaces>().name(interface);
-    let Some(at) = control.objects().get::<AclInterface>(&quiver_interface::InterfaceName(name)) else { return };
+/// Ends the sessions of an interface whose first packet its lists, which may be about to be configured, do not permit and reflect.
+fn reclassify(control: &Control, interface: InterfaceId, at: &AclInterface) {
     let numbers = |way| at.lists(way).iter().map(|list| list.0).collect::<Vec<_>>();
     let (lists, attached): (Lists, _) = (control.room::<Acls>().current().clone(), Direction::ALL.map(numbers));
     end_at(control, interface, move |session| {

@@ -94,10 +94,14 @@ impl Work<'_> {
         let Some(tenant) = self.rows.get(usize::from(slot)) else { return false };
         let key = (&search.key, search.hash);
         // Another worker may have begun it in this moment.
-        let (at, is_first) = match self.sessions.begin(cx, key, (slot, tenant), search.is_from_high, begun) {
+        let found = self.sessions.begin(cx, key, (slot, tenant), search.is_from_high, begun);
+        let (at, is_first) = match found {
             Found::Here(index) => (self.sessions.at(cx.worker, index), true),
             Found::There(at) => (at, false),
-            Found::Full | Found::Quota => return false,
+            Found::Full | Found::Quota => {
+                self.denied(cx, (&search.key, search.is_from_high), slot, found.reason());
+                return false;
+            }
         };
         if let Some(record) = self.sessions.record(at) {
             self.note(cx, (at, record), (search, is_first), packet);
@@ -127,6 +131,10 @@ impl Work<'_> {
         };
         let Some(before) = record.change(change).filter(|_| is_own) else { return };
         let Some(tenant) = self.rows.get(usize::from(identity.tenant())) else { return };
+        // Another worker may have shortened its time before, and did not plan a look.
+        if record.status().state == State::TimeWait {
+            self.owned.shard().look_soon(at.index);
+        }
         self.status_changed_at(at.index, tenant, (before, record.status()));
     }
 }

@@ -9,7 +9,7 @@ use quiver_engine::{Counter, Row};
 use quiver_session_events::ring::{Size, Writer};
 use quiver_session_events::{self as events, Event, Kind, Reason};
 
-use crate::key::{End, Format, Key};
+use crate::key::{End, Key};
 use crate::record::{Direction, OWNED_MAX, Record};
 use crate::second::{INSIDE_HIGH, Second};
 
@@ -70,10 +70,6 @@ impl Log {
     pub fn worker(&self) -> usize {
         self.worker
     }
-    /// Ticks until a session is looked at again that has so many left.
-    pub fn update_within(&self, left: u32) -> u32 {
-        self.ring.update.map_or(left, |update| left.min(update))
-    }
     /// Notes the date in milliseconds since 1970, and the worker's ticks then.
     pub fn set_time(&mut self, time: (u64, u32)) {
         self.writer.set_time(self.ring.memory.words(), time);
@@ -94,11 +90,16 @@ impl Log {
         self.tenants[slot] = tenant;
         self.tell(Kind::Created, subject, (Reason::None, subject.record.begun()));
     }
-    /// A session lives on, and is looked at. Nothing is written if there are no updates.
-    pub fn updated(&mut self, subject: Subject<'_>, ticks: u32) {
-        if self.ring.update.is_some() {
-            self.tell(Kind::Updated, subject, (Reason::None, ticks));
+    /// Tells of a session's traffic if updates are told and one is due. Returns the ticks until the next one.
+    pub fn update(&mut self, subject: Subject<'_>, ticks: u32) -> Option<u32> {
+        let period = self.ring.update?;
+        let (record, since) = (subject.record, subject.record.since_told(ticks));
+        if since < period {
+            return Some(period - since);
         }
+        record.set_told(ticks);
+        self.tell(Kind::Updated, subject, (Reason::None, ticks));
+        Some(period)
     }
     /// Tells of a session.
     pub fn tell(&mut self, kind: Kind, subject: Subject<'_>, (reason, time): Ended) {
@@ -149,7 +150,7 @@ fn of_key(key: &Key, is_from_high: bool) -> Event {
         tenant: 0,
         context: key.context(),
         protocol: key.protocol(),
-        is_ip6: key.format() == Format::IP6,
+        is_ip6: key.is_ip6(),
         ends: if is_from_high { [high, low] } else { [low, high] },
         time: 0,
         begun: 0,

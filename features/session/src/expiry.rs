@@ -99,8 +99,8 @@ fn round(
             Some(left) => {
                 let mut within = left;
                 if let Some(events) = &mut shard.events {
-                    within = events.update_within(left);
-                    events.updated(sessions.subject(record, (number, index)), time.ticks());
+                    let next = events.update(sessions.subject(record, (number, index)), time.ticks());
+                    within = next.map_or(left, |next| left.min(next));
                 }
                 shard.look_at(index, time.interval_after(within, length));
             }

@@ -166,6 +166,14 @@ impl Key {
     pub fn format(&self) -> Format {
         self.format
     }
+    /// Whether its addresses are those of IPv6. Formats of rooms do not tell: an address that needs more than 32 bits does.
+    pub fn is_ip6(&self) -> bool {
+        match self.format {
+            Format::IP4 => false,
+            Format::IP6 => true,
+            _ => self.high().address >> 32 != 0,
+        }
+    }
     /// The ports and the context, as one word.
     #[inline(always)]
     pub(crate) fn ports_word(&self) -> u64 {

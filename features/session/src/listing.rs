@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering::Acquire, fence};
 
 use quiver_control::Control;
 
-use crate::key::{End, Format, Key};
+use crate::key::{End, Key};
 use crate::record::{Direction, GENERATION, Identity, OWNED_MAX, Status};
 use crate::room::Room;
 use crate::sessions::{Sessions, TICKS, remaining};
@@ -77,11 +77,11 @@ impl Listed {
         let (low, high) = (self.key.low(), self.key.high());
         if self.identity.is_from_high() { [high, low] } else { [low, high] }
     }
-    /// The address of an end. In other formats than IPv4's and IPv6's what fits 32 bits is an IPv4 address.
+    /// The address of an end.
     pub fn address(&self, end: End) -> IpAddr {
-        match u32::try_from(end.address) {
-            Ok(address) if self.key.format() != Format::IP6 => Ipv4Addr::from(address).into(),
-            _ => Ipv6Addr::from(end.address).into(),
+        match self.key.is_ip6() {
+            true => Ipv6Addr::from(end.address).into(),
+            false => Ipv4Addr::from(end.address as u32).into(),
         }
     }
 }

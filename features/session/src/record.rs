@@ -148,8 +148,8 @@ pub struct Record {
     carry: [AtomicU64; 2],
     /// Numbers behind the FINs of both directions.
     ends: AtomicU64,
-    /// Unused.
-    _rest: AtomicU64,
+    /// Ticks of the last event that told of its traffic.
+    told: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Record>() == 128);
@@ -195,6 +195,7 @@ impl Record {
         self.ports.store(key.ports_word(), Relaxed);
         self.times.store(u64::from(now) << 32 | u64::from(now), Relaxed);
         self.status.store(0, Relaxed);
+        self.told.store(now.into(), Relaxed);
         for word in self.bytes.iter().chain(&self.carry).chain([&self.packets, &self.ends]) {
             word.store(0, Relaxed);
         }
@@ -202,6 +203,14 @@ impl Record {
         let kind = key.kind();
         // Control, which does not come by the directory, finds the other fields once it sees this one.
         self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Release);
+    }
+    /// Ticks since an event told of its traffic, or since it began.
+    pub(crate) fn since_told(&self, now: u32) -> u32 {
+        now.wrapping_sub(self.told.load(Relaxed) as u32)
+    }
+    /// Notes that an event tells of its traffic.
+    pub(crate) fn set_told(&self, now: u32) {
+        self.told.store(now.into(), Relaxed);
     }
     /// Ends the session. The generation stays, so that the next one has another.
     pub(crate) fn end(&self) {

@@ -174,14 +174,10 @@ impl<'a> Work<'a> {
         if let Some(known) = self.sessions.find(key, hash) {
             return Begun::Known(known);
         }
-        let found = self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun);
-        match found {
+        match self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun) {
             Found::Here(index) => Begun::New(reference(cx.worker, index)),
             Found::There(known) => Begun::Known(known),
-            Found::Full | Found::Quota => {
-                self.denied(cx, (key, is_from_high), slot, found.reason());
-                Begun::Full
-            }
+            Found::Full | Found::Quota => Begun::Full,
         }
     }
     /// Gives a session of this worker, which has none, a second. The session of another that has its key is the answer.

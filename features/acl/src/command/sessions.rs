@@ -17,23 +17,26 @@ use crate::rule::Rule;
 pub(super) fn register(control: &Control) {
     let commands = control.commands();
     let show = "show acl-plugin sessions [verbose <level:u32>]";
-    let help = "Show the sessions of ACLs, by their first packet.";
+    let help = "Show ACL sessions, with the source and destination of their first packet.";
     commands.add(Command::waiting(show, help, show_sessions).argument("level", "level of detail, without effect"));
-    let help = "End all sessions of ACLs.";
+    let help = "End all ACL sessions.";
     commands.add(Command::waiting("clear acl-plugin sessions", help, clear));
-    let help = "Set after how many seconds without packets sessions of ACLs end.";
+    let help = "Set the idle timeout of ACL sessions, in seconds.";
     let set = Command::new("set acl-plugin session timeout udp idle <seconds:u32>", help, set_udp);
-    commands.add(set.argument("idle", "of all protocols but TCP; default: 600"));
+    commands.add(set.argument("idle", "timeout of all protocols except TCP; default: 600"));
     let set = Command::new("set acl-plugin session timeout tcp (idle|transient) <seconds:u32>", help, set_tcp);
-    let set = set.argument("idle", "behind the handshake; default: 86400");
-    commands.add(set.argument("transient", "before the handshake, or behind a FIN or RST; default: 120"));
+    let set = set.argument("idle", "timeout of established connections; default: 86400");
+    commands.add(
+        set.argument("transient", "timeout before the handshake is complete, and after a FIN or RST; default: 120"),
+    );
     let set = "set acl-plugin session table event-trace <level:u32>";
     let set = Command::new(set, "Accepted for VPP's scripts, without effect: there is no event logger.", |_, _| {
         Ok(Reply::done())
     });
     commands.add(set.argument("level", "0 to 1"));
     let set = "set acl-plugin reclassify-sessions <on:u32>";
-    let help = "Have sessions end whose flow changed ACLs do not permit and reflect any more (1), or not (0).";
+    let help =
+        "Enable (1) or disable (0) ending the sessions whose first packet changed ACLs no longer permit and reflect.";
     commands.add(Command::new(set, help, set_reclassify).argument("on", "0 or 1"));
 }
 

@@ -87,8 +87,7 @@ impl<'w> Beginning<'_, 'w> {
             Refused::Ports => Reason::OutOfPorts,
             Refused::Known => Reason::TupleInUse,
             Refused::Limit => Reason::Quota,
-            // The table of sessions has told of it.
-            Refused::Full => return,
+            Refused::Full => Reason::TableFull,
         };
         let (key, is_high) = packet.key(context(place.received, place.is_output), self.tables.format);
         self.work.denied(cx, (&key, is_high), self.tables.slots.input, reason);

@@ -59,7 +59,7 @@ pub enum Reason {
     Finished = 2,
     /// The table was full, and the session gave way to a new one.
     Evicted = 3,
-    /// A user or client ended it.
+    /// Ended by a command, a request, or a change of the configuration of NAT or access lists.
     Cleared = 4,
     /// Its tenant was deleted, or has another context now.
     Tenant = 5,
@@ -117,7 +117,7 @@ impl Reason {
 pub struct End {
     /// Address; an IPv4 address is the lower 32 bits.
     pub address: u128,
-    /// Port of TCP or UDP, or the identifier of an ICMP echo.
+    /// Port of TCP or UDP, the identifier of an ICMP echo, or, of access lists' sessions, ICMP type and code.
     pub port: u16,
 }
 

@@ -338,11 +338,14 @@ impl Encoder for Ipfix {
             self.templates = Some(now);
             self.put_templates(ready);
         }
-        if is_due || self.has_new_lost {
+        if is_due {
             self.put_lost(ready);
         }
     }
     fn flush(&mut self, ready: Ready<'_>) {
+        if self.has_new_lost {
+            self.put_lost(ready);
+        }
         self.finish(ready);
     }
 }

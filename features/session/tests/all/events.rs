@@ -189,7 +189,7 @@ fn evictions_and_denials_are_told_and_denials_of_a_flood_are_left_out() {
     daemon.settle().expect("it settles");
     let dropped = daemon.drops()[&("sfdp-lookup-ip4", "session-quota")] - before;
     let (told, state) = (events(&mut reader).len() as u64, shown(&mut daemon, "show sfdp events"));
-    assert!(told >= 10 && dropped == 100, "{told}");
+    assert!((10..50).contains(&told) && dropped == 100, "{told}");
     assert_eq!(state["denials-left-out"], dropped - told);
     daemon.finish().expect("nothing leaks");
 }
