@@ -18,10 +18,10 @@ fn a_hundred_thousand_results() {
     let place = folder.path().join("site");
     let summary = site(&place, quiver_dashboard::synthetic::documents(100_000));
     assert_eq!((summary.documents, summary.series), (100_000, 1000));
-    let mut browser = Browser::start(1400, 1000);
     let url = format!("file://{}", place.join("index.html").display());
-    browser.open(&format!("{url}#/trending"));
     for view in ["trending", "comparisons", "coverage", "news?days=200", "energy", "search"] {
+        // A browser that has shown other views keeps memory of theirs for as long as it likes.
+        let mut browser = Browser::start(1400, 1000);
         browser.open(&format!("{url}#/{view}"));
         let time = browser.value("performance.now()").as_f64().expect("a time");
         let heap = browser.value("performance.memory.usedJSHeapSize").as_u64().expect("bytes") >> 20;
@@ -30,11 +30,13 @@ fn a_hundred_thousand_results() {
             "{view}: there {time:.0} ms after the page began to load, {heap} MB of heap, {memory} MB of the page's process"
         );
         assert!(memory < MEGABYTES_MAX, "{view}: {memory} MB");
+        assert_eq!(browser.errors, Vec::<String>::new(), "{view}");
+        if view == "search" {
+            let shown = browser.value("quiver.tables[0].rows().length");
+            assert!(shown.as_u64() > Some(1000), "{shown}");
+            assert_ne!(browser.value("document.querySelector('.more').hidden"), Value::Null);
+        }
     }
-    assert_eq!(browser.errors, Vec::<String>::new());
-    let shown = browser.value("quiver.tables[0].rows().length");
-    assert!(shown.as_u64() > Some(1000), "{shown}");
-    assert_ne!(browser.value("document.querySelector('.more').hidden"), Value::Null);
 }
 
 /// Proportional memory in bytes of the largest process that shows pages, of a browser.
