@@ -9,7 +9,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use nix::poll::PollTimeout;
 use quiver_control::protocol::Refusal;
@@ -18,7 +18,7 @@ use quiver_session_events::ipfix::Ipfix;
 use quiver_session_events::json::Lines;
 use quiver_session_events::output::{Encoder, Output};
 use quiver_session_events::protocol::{Hello, MESSAGE_MAX, Place, Report, Welcome};
-use quiver_session_events::reader::{ReadError, Reader};
+use quiver_session_events::reader::{ReadError, Reader, now};
 use quiver_session_events::syslog::Syslog;
 use rustix::io::Errno;
 use rustix::net::{
@@ -123,7 +123,7 @@ pub fn run(export: &Export, socket: &Path, json: bool) -> ExitCode {
     }
 }
 
-/// How it ended.
+/// Why the export from a ring ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     /// The user, or the reader of the output, has had enough.
@@ -232,11 +232,6 @@ fn has_hung_up(connection: &OwnedFd) -> bool {
 
 fn timeout(duration: Duration) -> PollTimeout {
     PollTimeout::try_from(duration).unwrap_or(PollTimeout::MAX)
-}
-
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Exports the events of a ring until the user has had enough, or there are no more.

@@ -108,7 +108,7 @@ impl AclSettings {
         let known = control.objects().get::<AclSettings>(&AclSettings::NAME.to_owned());
         known.map_or_else(AclSettings::standard, |settings| (*settings).clone())
     }
-    /// Changes them. Those that are standard again are no object.
+    /// Changes the settings. Settings with standard values alone are not stored as an object.
     pub(crate) fn change(control: &Control, change: impl FnOnce(&mut AclSettings)) -> Result<(), ObjectError> {
         let mut settings = AclSettings::current(control);
         change(&mut settings);

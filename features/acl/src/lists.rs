@@ -8,7 +8,7 @@ use quiver_engine::stats::{Entry, Segment};
 use quiver_engine::{Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::lanes::List;
-use crate::rule::{Action, Fields, Rule};
+use crate::rule::{Fields, Rule, any_reflects};
 
 /// A list with the counters of its rules.
 pub struct Known {
@@ -66,7 +66,7 @@ impl Lists {
     }
     /// Whether a list has a rule that begins sessions.
     pub(crate) fn has_reflecting(&self, number: u32) -> bool {
-        self.get(number).is_some_and(|list| list.rules.iter().any(|rule| rule.action == Action::PermitReflect))
+        self.get(number).is_some_and(|list| any_reflects(&list.rules))
     }
     /// The same with its counters.
     #[inline(always)]

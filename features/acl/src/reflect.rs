@@ -3,7 +3,7 @@
 //! As in VPP, sessions stay when the rules of a list change, and those of an interface end when it gets other lists. With
 //! `reclassify-sessions` those end, and only those, whose first packet the lists do not permit and reflect any more.
 
-use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::Dataplane;
@@ -20,7 +20,7 @@ use quiver_session::{SessionError, no_space};
 use crate::config::{Acl, AclInterface, AclNumber, AclSettings};
 use crate::flow::{Admission, Formats};
 use crate::lists::{Acls, Lists};
-use crate::rule::Action;
+use crate::rule::{Action, any_reflects};
 
 /// Slot and formats by which sessions of lists differ from others: a room of the control side.
 #[derive(Clone, Copy)]
@@ -87,21 +87,16 @@ pub(crate) fn start(control: &Control, lists: &[AclNumber]) -> Result<(), Object
     if needs { admission::enable(control).map_err(no_space) } else { Ok(()) }
 }
 
-/// Whether rules begin sessions.
-fn reflects(acl: &Acl) -> bool {
-    acl.rules.iter().any(|rule| rule.action == Action::PermitReflect)
-}
-
-/// The interfaces that have a list.
-fn interfaces_of(control: &Control, acl: &Acl) -> Vec<InterfaceId> {
+/// The interfaces that have a list, with all their lists.
+fn interfaces_of(control: &Control, acl: &Acl) -> Vec<(InterfaceId, Rc<AclInterface>)> {
     let has = |at: &AclInterface| Direction::ALL.iter().any(|way| at.lists(*way).contains(&AclNumber(acl.id)));
     let having = control.walk::<AclInterface>().filter(|at| has(at));
-    having.filter_map(|at| control.room::<Interfaces>().id_of(&at.interface.0).ok()).collect()
+    having.filter_map(|at| Some((control.room::<Interfaces>().id_of(&at.interface.0).ok()?, at))).collect()
 }
 
 /// Makes the table of sessions if a list in use needs it with these rules.
 pub(crate) fn prepare(control: &Control, acl: &Acl) -> Result<(), ObjectError> {
-    match reflects(acl) && !interfaces_of(control, acl).is_empty() {
+    match any_reflects(&acl.rules) && !interfaces_of(control, acl).is_empty() {
         true => admission::enable(control).map_err(no_space),
         false => Ok(()),
     }
@@ -109,16 +104,15 @@ pub(crate) fn prepare(control: &Control, acl: &Acl) -> Result<(), ObjectError> {
 
 /// Follows a change of a list's rules.
 pub(crate) fn follow_rules(control: &Control, acl: &Acl) {
-    let (reflects, reclassifies) = (reflects(acl), AclSettings::current(control).reclassify_sessions);
+    let (reflects, reclassifies) = (any_reflects(&acl.rules), AclSettings::current(control).reclassify_sessions);
     if !reflects && !reclassifies {
         return;
     }
-    for interface in interfaces_of(control, acl) {
+    for (interface, at) in interfaces_of(control, acl) {
         if reflects {
             control.room_mut::<Acls>().reflect(interface.0, true);
         }
-        let name = quiver_interface::InterfaceName(control.room::<Interfaces>().name(interface));
-        if reclassifies && let Some(at) = control.objects().get::<AclInterface>(&name) {
+        if reclassifies {
             reclassify(control, interface, &at);
         }
     }
@@ -131,22 +125,28 @@ pub(crate) fn follow_lists(
     old: Option<&AclInterface>,
     new: Option<&AclInterface>,
 ) {
-    let is_same = Direction::ALL.iter().all(|way| old.map(|at| at.lists(*way)) == new.map(|at| at.lists(*way)));
-    let (now, reclassifies) = (new, AclSettings::current(control).reclassify_sessions);
+    let reclassifies = AclSettings::current(control).reclassify_sessions;
     let lists = |at: Option<&AclInterface>| {
-        Direction::ALL.map(|way| at.map(|at| at.lists(way).iter().map(|list| list.0).collect()).unwrap_or_default())
+        Direction::ALL.map(|way| {
+            let mut numbers: Vec<u32> = at.map_or(&[][..], |at| at.lists(way)).iter().map(|list| list.0).collect();
+            // Their order matters only if sessions are reclassified.
+            if !reclassifies {
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
+            numbers
+        })
     };
-    let (old, new): ([BTreeSet<u32>; 2], [BTreeSet<u32>; 2]) = (lists(old), lists(new));
-    // The order of lists counts where the sessions' packets are asked again.
-    if is_same || old == new && !reclassifies {
+    let (before, after) = (lists(old), lists(new));
+    if before == after {
         return;
     }
-    let reflects = new.iter().flatten().any(|list| control.room::<Acls>().current().has_reflecting(*list));
-    let stays = reclassifies && new.iter().any(|lists| !lists.is_empty());
+    let reflects = after.iter().flatten().any(|list| control.room::<Acls>().current().has_reflecting(*list));
+    let stays = reclassifies && after.iter().any(|lists| !lists.is_empty());
     let did = control.room::<Acls>().current().reflects(interface.0);
     control.room_mut::<Acls>().reflect(interface.0, reflects || stays && did);
     match (did, stays) {
-        (true, true) => now.into_iter().for_each(|at| reclassify(control, interface, at)),
+        (true, true) => new.into_iter().for_each(|at| reclassify(control, interface, at)),
         (true, false) => end_at(control, interface, |_| true),
         (false, _) => {}
     }

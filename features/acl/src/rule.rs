@@ -22,6 +22,11 @@ quiver_control::choice! {
     } as "acl-action", "permit, permit+reflect or deny";
 }
 
+/// Whether one of these rules begins sessions.
+pub(crate) fn any_reflects(rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.action == Action::PermitReflect)
+}
+
 impl Action {
     /// Whether a matching packet passes.
     pub fn permits(self) -> bool {

@@ -96,7 +96,7 @@ macro_rules! denied {
 
 const BIFLOW_IP4: Template = Template { id: 256, elements: biflow!(ie::SOURCE_IP4, ie::DESTINATION_IP4) };
 const BIFLOW_IP6: Template = Template { id: 257, elements: biflow!(ie::SOURCE_IP6, ie::DESTINATION_IP6) };
-/// RFC 8158, 5.6.1: NAT44 session create and delete.
+/// NAT44 session create and delete events (RFC 8158).
 const NAT44: Template = Template {
     id: 258,
     elements: &[
@@ -121,7 +121,7 @@ const LOST: Template = Template { id: 261, elements: &[ie::EXPORTING_PROCESS, ie
 
 const TEMPLATES: [&Template; 5] = [&BIFLOW_IP4, &BIFLOW_IP6, &NAT44, &DENIED_IP4, &DENIED_IP6];
 
-/// Values of natEvent (RFC 8158, 4.3).
+/// Values of natEvent (RFC 8158).
 const NAT44_SESSION_CREATE: u8 = 4;
 const NAT44_SESSION_DELETE: u8 = 5;
 /// Value of firewallEvent: flow denied.
@@ -293,7 +293,7 @@ impl Ipfix {
         self.put(event.tenant.to_be_bytes());
         self.put(stamped.time.to_be_bytes());
     }
-    /// The NAT event of a translated session. RFC 8158, 5.6.1: the source is the host on the inside.
+    /// The NAT event of a translated session. As in RFC 8158, the source is the host on the inside.
     fn put_nat(&mut self, stamped: &Stamped, nat_event: u8, ready: Ready<'_>) {
         let event = &stamped.event;
         let Some((translation, inside)) = event.translation.zip(event.inside()).filter(|_| !event.is_ip6) else {

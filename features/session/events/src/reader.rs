@@ -147,7 +147,7 @@ impl Reader {
 const _: () = assert!(PAGE * 8 == 4096);
 
 /// Milliseconds since 1970.
-fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
