@@ -1,6 +1,6 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`transactions`] and
-//! [`waiting`] say what they test.
+//! that the tests themselves work; [`conntrack`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`],
+//! [`transactions`] and [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
 //! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
@@ -8,6 +8,7 @@
 
 mod application;
 mod connections;
+mod conntrack;
 mod downloads;
 mod feed;
 mod file;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
             .chain(testpmd::trials(world))
             .chain(workers::trials(world))
             .chain([narrow])
+            .chain(trials::of("conntrack", world, conntrack::TRIALS))
             .chain(trials::of("names", world, names::TRIALS))
             .chain(trials::of("downloads", world, downloads::TRIALS))
             .chain(trials::of("feed", world, feed::TRIALS))
