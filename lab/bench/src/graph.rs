@@ -261,7 +261,7 @@ impl Bench {
     /// A VPP beside it; None if the path is none of VPP's.
     fn peer(&mut self, programs: &Programs, path: &Path) -> Result<Option<Peer>, String> {
         let mut packet = self.packet.clone();
-        let packets: Vec<_> = (0..FILL as u32)
+        let packets: Vec<_> = (0..path.distinct.max(FILL) as u32)
             .map(|n| {
                 (self.vary)(n, &mut packet);
                 packet.clone()
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 12] = [
+    const NODES: [(&str, &str); 14] = [
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
@@ -350,6 +350,8 @@ mod tests {
         ("ip4, ACL of 1,000 rules", "acl-input-ip4"),
         ("ip4, ACL of 10,000 rules", "acl-input-ip4"),
         ("ip4, 256 sessions", "sfdp-l4-lifecycle"),
+        ("nat44, in2out, 256 sessions", "nat44-ed-rewrite"),
+        ("nat44, out2in, 64,000 sessions", "nat44-ed-rewrite"),
         ("ip4, MSS clamp", "tcp-mss-clamping-ip4-in"),
         ("vlan, strict uRPF, ip4 and ip6", "ip6-rx-urpf-strict"),
         ("ip4, sent in fragments", "ip4-rewrite"),

@@ -3,6 +3,7 @@
 mod ip4;
 mod lists;
 mod mixed;
+mod nat;
 mod tunnels;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -60,6 +61,8 @@ pub struct Path {
     pub ratio: (usize, usize),
     /// Packets that are in the rings at once. Headers of more than [`FILL`] do not stay in the nearest caches.
     pub in_flight: usize,
+    /// Packets after which they repeat themselves, at least those of a filling: so many a VPP beside us gets.
+    pub distinct: usize,
 }
 
 impl Path {
@@ -80,6 +83,7 @@ impl Path {
             sends: "pg1",
             ratio: (1, 1),
             in_flight: FILL,
+            distinct: FILL,
         }
     }
 }
@@ -213,6 +217,7 @@ pub fn all() -> Vec<Path> {
     all.extend(ip4::all());
     all.extend(lists::all());
     all.extend(mixed::all());
+    all.extend(nat::all());
     all.extend(tunnels::all());
     all
 }

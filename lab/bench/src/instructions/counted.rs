@@ -12,8 +12,8 @@ use crate::{memif, path};
 /// Packets received at once: full vectors, and small ones, where what a turn costs by itself counts.
 const VECTORS: [usize; 2] = [8, 256];
 /// Paths that are left out: their tables are too large to be filled at callgrind's speed, or for the memory that it leaves. Packets of
-/// large tables take the code of those with 1,100 routes, which are walked ahead as well.
-const LARGE: [&str; 3] = ["million", "thousand", "000 rules"];
+/// large tables take the code of those with 1,100 routes, which are walked ahead as well. Packets of 64,000 sessions would begin them.
+const LARGE: [&str; 4] = ["million", "thousand", "000 rules", "000 sessions"];
 /// Fillings of 256 packets that are counted through memif.
 const FILLINGS: usize = 4;
 
