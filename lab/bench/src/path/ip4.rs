@@ -28,7 +28,12 @@ pub(super) fn all() -> Vec<Path> {
         Path::new("ip4, ABF", by_lists, to_few),
         Path::new("ip4, MSS clamp", clamped, to_few_by_tcp),
         Path::new("ip4, 256 sessions", with_sessions, |n, packet| of_session(n % 256, packet)),
-        Path::new("ip4, a session for each packet", with_sessions, of_session),
+        Path { distinct: 1 << 16, ..Path::new("ip4, a session for each packet", with_sessions, of_session) },
+        Path::new("ip4, reflecting ACL, 256 sessions", reflecting, |n, packet| of_session(n % 256, packet)),
+        Path {
+            distinct: 64_000,
+            ..Path::new("ip4, reflecting ACL, 64,000 sessions", reflecting, |n, packet| of_session(n % 64_000, packet))
+        },
         Path::new("ip4, ECMP over 16 paths", many_paths, |n, packet| {
             send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 65_536));
         }),
@@ -107,6 +112,17 @@ fn with_sessions() -> Vec<String> {
         "set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward",
         "set sfdp timeout tenant 1 embryonic 10000000",
         "set sfdp interface-input pg0 tenant 1",
+    ]));
+    commands
+}
+
+/// A router whose packets pass the access list of their interface by sessions.
+fn reflecting() -> Vec<String> {
+    let mut commands = router("", 8, 16);
+    commands.extend(lines([
+        "set acl-plugin session timeout udp idle 1000000",
+        "set acl-plugin acl permit+reflect src 10.0.0.0/8 proto 17",
+        "set acl-plugin interface pg0 input acl 0",
     ]));
     commands
 }

@@ -3,11 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_acl::prefix::AnyPrefix;
-use quiver_acl::range::Range;
-use quiver_acl::{Acl, Action, Rule};
+use quiver_acl::Acl;
 use quiver_testkit::daemon::Daemon;
-use quiver_wire::Prefix;
 
 use super::{Path, router, send_to};
 use crate::command::command;
@@ -60,15 +57,18 @@ const MASKS: [(u8, u8, bool); 40] = [
 
 /// All of them.
 pub(super) fn all() -> Vec<Path> {
-    let alone = |name, prepare| Path { peer: None, prepare, ..Path::new(name, || router("", 8, 16), spread) };
+    let drawn = |name, prepare, peer| {
+        // VPP gets as many packets as many rules could tell apart.
+        Path { peer: Some(peer), prepare, distinct: 65_536, ..Path::new(name, || router("", 8, 16), spread) }
+    };
     vec![
         Path {
             peer: Some(fifty_of_peer),
             prepare: fifty,
             ..Path::new("ip4, ACL of 50 rules, last matches", || router("", 8, 16), super::to_few)
         },
-        alone("ip4, ACL of 1,000 rules", listed::<1_000>),
-        alone("ip4, ACL of 10,000 rules", listed::<10_000>),
+        drawn("ip4, ACL of 1,000 rules", listed::<1_000>, listed_of_peer::<1_000>),
+        drawn("ip4, ACL of 10,000 rules", listed::<10_000>, listed_of_peer::<10_000>),
     ]
 }
 
@@ -79,18 +79,18 @@ fn few_rules() -> String {
     rules.join(", ")
 }
 
-/// Adds a list of fifty rules. It is too long for a command of ours.
 fn fifty(daemon: &mut Daemon) -> Result<(), String> {
-    let words: Vec<_> = few_rules().split(' ').map(str::to_owned).collect();
-    give(daemon, quiver_acl::text::rules(&words).map_err(|error| error.to_string())?)
+    give(daemon, &few_rules())
 }
 
 fn fifty_of_peer() -> Vec<String> {
     vec![format!("set acl-plugin acl {}", few_rules()), AT_PG0.to_owned()]
 }
 
-/// Has received packets checked by a list of these rules.
-fn give(daemon: &mut Daemon, rules: Vec<Rule>) -> Result<(), String> {
+/// Has received packets checked by a list of these rules. It is too long for a command of ours.
+fn give(daemon: &mut Daemon, rules: &str) -> Result<(), String> {
+    let words: Vec<_> = rules.split(' ').map(str::to_owned).collect();
+    let rules = quiver_acl::text::rules(&words).map_err(|error| error.to_string())?;
     daemon.control().put(Acl { id: 0, tag: None, rules }).map_err(|error| error.to_string())?;
     command(daemon, AT_PG0)
 }
@@ -110,39 +110,26 @@ fn ends(n: u32) -> (u32, u32, u16) {
     (0x0a00_0000 | source >> 8, 0x3000_0000 | (destination >> 8 & 0x07_ffff), 1024 + (port >> 22) as u16)
 }
 
-/// Adds a list of drawn rules, of which the last one permits everything. It is too long for a command.
-fn listed<const COUNT: u32>(daemon: &mut Daemon) -> Result<(), String> {
-    let rule = |n: u32| -> Result<Rule, String> {
+/// Drawn rules, as VPP reads them, of which the last one permits everything.
+fn drawn_rules(count: u32) -> String {
+    let rule = |n: u32| {
         let (source_length, destination_length, has_port) = MASKS[n as usize % MASKS.len()];
         let (source, destination, port) = ends(n);
-        let prefix = |address: u32, length: u8| {
-            let first = Ipv4Addr::from(address >> (32 - length) << (32 - length));
-            Prefix::new(first, length).map(AnyPrefix::Ip4).map_err(|error| error.to_string())
-        };
-        let ports = if has_port { Range { first: port, last: port } } else { Range::ALL };
-        Ok(Rule {
-            source: Some(prefix(source, source_length)?),
-            destination: Some(prefix(destination, destination_length)?),
-            protocol: Some(17),
-            destination_ports: ports,
-            ..EVERYTHING
-        })
+        let first = |address: u32, length: u8| Ipv4Addr::from(address >> (32 - length) << (32 - length));
+        let (source, destination) = (first(source, source_length), first(destination, destination_length));
+        let port = if has_port { format!(" dport {port}") } else { String::new() };
+        format!("permit src {source}/{source_length} dst {destination}/{destination_length} proto 17{port}")
     };
-    let rules = (0..COUNT - 1).map(rule).chain([Ok(EVERYTHING)]).collect::<Result<_, _>>()?;
-    give(daemon, rules)
+    (0..count - 1).map(rule).chain(["permit".to_owned()]).collect::<Vec<_>>().join(", ")
 }
 
-/// The rule that permits everything.
-const EVERYTHING: Rule = Rule {
-    action: Action::Permit,
-    source: None,
-    destination: None,
-    protocol: None,
-    source_ports: Range::ALL,
-    destination_ports: Range::ALL,
-    tcp_mask: 0,
-    tcp_flags: 0,
-};
+fn listed<const COUNT: u32>(daemon: &mut Daemon) -> Result<(), String> {
+    give(daemon, &drawn_rules(COUNT))
+}
+
+fn listed_of_peer<const COUNT: u32>() -> Vec<String> {
+    vec![format!("set acl-plugin acl {}", drawn_rules(COUNT)), AT_PG0.to_owned()]
+}
 
 /// Packets from and to the networks of the rules.
 fn spread(n: u32, packet: &mut [u8]) {
