@@ -17,7 +17,7 @@ use crate::service::{Chain, Services, in_order};
 use crate::shown::{FILTERS, Filter, ends, format, id, protocol, state, with_filters};
 use crate::slow_path::SlowPath;
 use crate::tcp::FirstWithoutSyn;
-use crate::tenant::{Tenant, TenantId, Tenants};
+use crate::tenant::{TENANTS_MAX, Tenant, TenantId, Tenants};
 use crate::timeouts::Timeouts;
 
 pub(crate) fn register(control: &Control) {
@@ -357,9 +357,18 @@ fn show_status(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let (live, most, bytes) =
         room.sessions().map_or((0, defaults.sessions, 0), |all| (all.len(), all.capacity(), all.bytes()));
     let (seconds, margin) = (defaults.interval.as_secs_f64(), room.margin());
-    let text = format!(
-        "sessions: {live} of {most}\nmemory of sessions (bytes): {bytes}\neviction sessions margin: {margin}\ntimer tick interval (s): {seconds:.6}"
-    );
+    // The words of the first lines are VPP's.
+    let (free, percent) = (most.saturating_sub(live), 100.0 * live as f64 / most.max(1) as f64);
+    let text = [
+        format!("max sessions: {most}"),
+        format!("active sessions: {live} ({percent:.2}%)"),
+        format!("free sessions: {free}"),
+        format!("eviction sessions margin: {margin}"),
+        format!("timer tick interval (s): {seconds:.6}"),
+        format!("max tenants: {TENANTS_MAX}"),
+        format!("memory of sessions (bytes): {bytes}"),
+    ];
+    let text = text.join("\n");
     Ok(Reply::new(
         text,
         json!({"sessions": live, "sessions-max": most, "bytes": bytes, "margin": margin, "interval-s": seconds}),

@@ -52,7 +52,8 @@ impl Filter {
             let what = format!("'{text}' is no protocol; write tcp, udp, icmp, icmp6 or a number from 0 to 255");
             CommandError::new(what).at(given.place("protocol"))
         };
-        let protocol = protocol.map(|text| text.to_lowercase().parse().map_err(|_| wrong(&text))).transpose()?;
+        let protocol =
+            protocol.map(|text| text.to_lowercase().parse::<IpProtocol>().map_err(|_| wrong(&text))).transpose()?;
         let mut states = State::ALL.map(State::name).into_iter().chain([BLOCKED_NAME]);
         Ok(Filter {
             tenant: given.find("session-tenants")?.map(|TenantId(id)| id),
@@ -72,8 +73,8 @@ impl Filter {
             && self.port.is_none_or(|port| ends.iter().any(|end| end.port == port))
             && self.protocol.is_none_or(|protocol| protocol.0 == listed.key.protocol())
             && self.state.is_none_or(|name| name == state(listed))
-            && self.older.is_none_or(|seconds| listed.age >= seconds.into())
-            && self.younger.is_none_or(|seconds| listed.age < seconds.into())
+            && self.older.is_none_or(|seconds| listed.age >= f64::from(seconds))
+            && self.younger.is_none_or(|seconds| listed.age < f64::from(seconds))
     }
 }
 
