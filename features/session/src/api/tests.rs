@@ -113,7 +113,7 @@ fn packets_without_a_session_have_a_node() {
     let errors = |daemon: &mut Daemon| {
         receive(daemon, "ip4 10.0.0.9 > 10.0.0.2 ttl 64 / udp 1000 > 53 / payload 8");
         daemon.sent();
-        let quoted = "ip4 10.0.0.9 > 10.0.0.2 ttl 1 / udp 1000 > 53 / payload 8";
+        let quoted = "ip4 10.0.0.2 > 10.0.0.9 ttl 1 / udp 53 > 1000 / payload 8";
         receive(daemon, &format!("ip4 10.0.0.7 > 10.0.0.2 ttl 64 / icmp time-exceeded / {quoted}"));
         daemon.sent().len()
     };
