@@ -23,7 +23,7 @@ pub mod segment;
 mod space;
 
 pub use cell::{Counter, Pair};
-pub use description::{Description, Index};
+pub use description::{Description, Index, Naming};
 pub use memory::Block;
 pub use rows::Cell;
 pub use segment::{

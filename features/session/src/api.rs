@@ -1,5 +1,6 @@
-//! VPP's messages about sessions: `sfdp.api` and `interface_input.api`, with their [`types`]; [`tcp`] has `tcp_check.api`.
+//! VPP's messages about sessions: `sfdp.api` and `interface_input.api`, with their [`types`] and [`slow_path`]; [`tcp`] has `tcp_check.api`.
 
+mod slow_path;
 mod tcp;
 mod types;
 
@@ -30,6 +31,8 @@ pub(crate) fn register(control: &Control) {
         file.dump(tenants);
         file.dump(timeouts);
         file.request(set_timeout);
+        file.request(slow_path::set_sp_node);
+        file.request(slow_path::set_icmp_error_node);
         file.dump(|control, SfdpServiceDump {}| {
             let services = control.room::<Services>();
             let details = |(index, service): (usize, &crate::service::Service)| SfdpServiceDetails {

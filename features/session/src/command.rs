@@ -1,7 +1,5 @@
 //! `sfdp tenant`, `set sfdp ...`, `show sfdp ...`, `show session`, `clear session`, `kill sfdp session`.
 
-use std::net::IpAddr;
-
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use quiver_interface::InterfaceName;
@@ -11,14 +9,15 @@ use serde_json::json;
 
 use crate::expiry::{Which, end_session, end_sessions};
 use crate::interface::{SessionInterface, Tracked};
-use crate::key::{Format, Formats};
 use crate::listing::{self, Listed};
 use crate::node::lifecycle::Blocks;
-use crate::record::{BLOCKED, Direction};
+use crate::record::{Direction, State};
 use crate::room::Room;
 use crate::service::{Chain, Services, in_order};
+use crate::shown::{FILTERS, Filter, ends, format, id, protocol, state, with_filters};
+use crate::slow_path::SlowPath;
 use crate::tcp::FirstWithoutSyn;
-use crate::tenant::{Tenant, TenantId, Tenants};
+use crate::tenant::{TENANTS_MAX, Tenant, TenantId, Tenants};
 use crate::timeouts::Timeouts;
 
 pub(crate) fn register(control: &Control) {
@@ -49,12 +48,10 @@ pub(crate) fn register(control: &Control) {
     let line = "(kill sfdp session | clear session) (all | [index] <number:u32>)";
     let kill = Command::waiting(line, "End all sessions, or the one with an index.", kill);
     commands.add(kill.argument("number", "index of the session, as `show session` lists it"));
-    let filters = "{tenant <session-tenants> | address <address:ip> | port <port:u16> | max <max:u32> | verbose}";
-    let show = format!("show (session | sfdp session-table [unsafe-show-all]) {filters}");
-    let show = Command::waiting(show, "Show sessions, of all tenants or as selected.", show_sessions);
-    let show = show.argument("address", "sessions with this address at either end");
-    let show = show.argument("port", "sessions with this port at either end").argument("max", "at most so many");
-    let show = show.argument("verbose", "packets and bytes of both directions, too");
+    let show = format!("show (session | sfdp session-table [unsafe-show-all]) {{{FILTERS} | max <max:u32> | verbose}}");
+    let show = Command::waiting(&show, "Show sessions, of all tenants or as selected.", show_sessions);
+    let show = with_filters(show).argument("max", "at most so many");
+    let show = show.argument("verbose", "age in seconds, packets and bytes of both directions, too");
     commands.add(show.argument("unsafe-show-all", "the same; all sessions are shown anyway"));
     let show = "show (sfdp session-detail | session detail) <id:text>";
     let show = Command::new(show, "Show one session, with its services and counters.", show_detail);
@@ -146,66 +143,8 @@ async fn kill(control: Control, given: Matches, _: Output) -> Result<Reply, Comm
     }
 }
 
-/// Which sessions are listed.
-struct Filter {
-    tenant: Option<u32>,
-    address: Option<IpAddr>,
-    port: Option<u16>,
-}
-
-impl Filter {
-    fn of(given: &Matches) -> Result<Filter, CommandError> {
-        let tenant = given.find("session-tenants")?.map(|TenantId(id)| id);
-        Ok(Filter { tenant, address: given.find("address")?, port: given.find("port")? })
-    }
-    fn has(&self, listed: &Listed) -> bool {
-        let ends = listed.ends();
-        self.tenant.is_none_or(|tenant| tenant == listed.tenant.id)
-            && self.address.is_none_or(|address| ends.iter().any(|end| listed.address(*end) == address))
-            && self.port.is_none_or(|port| ends.iter().any(|end| end.port == port))
-    }
-}
-
-/// Both ends: initiator and responder.
-fn ends(control: &Control, listed: &Listed) -> [String; 2] {
-    let formats = control.room::<Formats>();
-    let show = formats.get(listed.key.format()).map_or(listing::ip6_end as fn(_) -> _, |format| format.show);
-    listed.ends().map(show)
-}
-
-/// Name of the key's format; of a registered one as VPP has it.
-fn format(control: &Control, listed: &Listed) -> String {
-    let formats = control.room::<Formats>();
-    let name = formats.get(listed.key.format()).map_or("unknown", |format| format.name);
-    match listed.key.format() {
-        Format::IP4 | Format::IP6 => name.to_owned(),
-        _ => format!("custom-parser: {name}"),
-    }
-}
-
-/// The name of a protocol, or its number.
-fn protocol(listed: &Listed) -> String {
-    match IpProtocol(listed.key.protocol()) {
-        IpProtocol::TCP => "TCP".to_owned(),
-        IpProtocol::UDP => "UDP".to_owned(),
-        IpProtocol::ICMP4 => "ICMP".to_owned(),
-        IpProtocol::ICMP6 => "ICMP6".to_owned(),
-        other => other.0.to_string(),
-    }
-}
-
-fn id(listed: &Listed) -> String {
-    format!("{:#x}", listed.id())
-}
-
-/// Name of a state.
-fn state(listed: &Listed) -> &'static str {
-    if listed.status.flags & BLOCKED != 0 { "blocked" } else { listed.status.state.name() }
-}
-
 async fn show_sessions(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
     let filter = Filter::of(&given)?;
-    let most = given.find::<u32>("max")?.map_or(usize::MAX, |most| most as usize);
     let titles = [
         "Id",
         "Index",
@@ -219,12 +158,16 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
         "State",
         "Seconds",
     ];
-    let counters = ["Packets there", "Bytes there", "Packets back", "Bytes back"];
-    let counters = if given.has("verbose") { &counters[..] } else { &[] };
-    let mut rows = Rows::new(&control, &output, titles.iter().chain(counters).copied());
-    let mut left = most;
-    let row = |listed: Option<Listed>| {
-        let listed = listed.filter(|listed| left > 0 && filter.has(listed))?;
+    let more = ["Age", "Packets there", "Bytes there", "Packets back", "Bytes back"];
+    let more = if given.has("verbose") { &more[..] } else { &[] };
+    let mut rows = Rows::new(&control, &output, titles.iter().chain(more).copied());
+    let mut left = given.find::<u32>("max")?.map_or(usize::MAX, |most| most as usize);
+    for listed in listing::all(&control) {
+        if left == 0 {
+            break;
+        }
+        rows.step().await;
+        let Some(listed) = listed.filter(|listed| filter.has(listed)) else { continue };
         left -= 1;
         let [initiator, responder] = ends(&control, &listed);
         let cells = [
@@ -240,10 +183,10 @@ async fn show_sessions(control: Control, given: Matches, output: Output) -> Resu
             Cell::from(state(&listed)),
             Cell::from(listed.remaining),
         ];
-        let counted = listed.traffic.into_iter().flat_map(|(packets, bytes)| [packets, bytes]);
-        Some(cells.into_iter().chain(counted.take(counters.len()).map(Cell::from)))
-    };
-    rows.each(listing::all(&control), row).await;
+        let counted = listed.traffic.into_iter().flat_map(|(packets, bytes)| [packets, bytes]).map(Cell::from);
+        let counted = [Cell::from(listed.age)].into_iter().chain(counted).take(more.len());
+        rows.row(cells.into_iter().chain(counted));
+    }
     Ok(rows.end())
 }
 
@@ -309,6 +252,11 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
     Ok(Reply::text(lines.join("\n")))
 }
 
+/// Numbers by name, in JSON.
+fn by_name(numbers: impl Iterator<Item = (&'static str, u64)>) -> serde_json::Map<String, serde_json::Value> {
+    numbers.map(|(name, number)| (name.to_owned(), number.into())).collect()
+}
+
 /// Shows a tenant with its counters. The words of the counters are those that CSIT looks for.
 fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     let tenants = control.room::<Tenants>();
@@ -317,6 +265,8 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     let [forward, reverse] = row.chains.map(|chain| services(control, &chain));
     let known = control.room::<Timeouts>();
     let timeouts: Vec<_> = known.all().iter().zip(row.timeouts).collect();
+    let live: Vec<_> =
+        State::ALL.iter().zip(counts.live).map(|(state, count)| format!("{count} {}", state.name())).collect();
     let mut lines = vec![
         format!("tenant: {id}"),
         format!("  context: {}", row.context),
@@ -326,18 +276,29 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         format!("  created sessions: {}", counts.created),
         format!("  removed sessions: {}", counts.removed),
         format!("  evicted sessions: {}", counts.evicted),
+        format!("  sessions: {}", live.join(", ")),
         format!("  incoming packets: {}", counts.incoming.packets),
         format!("  incoming bytes: {}", counts.incoming.bytes),
-        "timeouts:".to_owned(),
     ];
+    lines.extend(
+        counts.denied.iter().map(|(reason, count)| format!("  denied, {}: {count}", reason.name().unwrap_or_default())),
+    );
+    lines.push("timeouts:".to_owned());
     lines.extend(timeouts.iter().map(|(timeout, seconds)| format!("  {}: {seconds} s", timeout.name)));
-    let timeouts: serde_json::Map<_, _> =
-        timeouts.into_iter().map(|(timeout, seconds)| (timeout.name.to_owned(), seconds.into())).collect();
+    let slow_path = control.objects().get::<Tenant>(&id).map(|tenant| tenant.slow_path.clone()).unwrap_or_default();
+    if !slow_path.is_empty() {
+        lines.push("slow path:".to_owned());
+        lines.extend(slow_path.iter().map(|SlowPath { packets, node }| format!("  {packets}: {node}")));
+    }
+    let timeouts = by_name(timeouts.into_iter().map(|(timeout, seconds)| (timeout.name, seconds.into())));
     let json = json!({
         "tenant": id, "context": row.context, "forward": forward, "reverse": reverse,
         "created-sessions": counts.created, "removed-sessions": counts.removed,
         "evicted-sessions": counts.evicted,
+        "sessions": by_name(State::ALL.iter().map(|state| state.name()).zip(counts.live)),
+        "denied": by_name(counts.denied.iter().filter_map(|(reason, count)| Some((reason.name()?, *count)))),
         "incoming-packets": counts.incoming.packets, "incoming-bytes": counts.incoming.bytes, "timeouts": timeouts,
+        "slow-path": slow_path.iter().map(|path| (path.packets.to_string(), path.node.clone().into())).collect::<serde_json::Map<_, _>>(),
     });
     Ok(Reply::new(lines.join("\n"), json))
 }
@@ -395,9 +356,21 @@ fn show_status(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let defaults = room.defaults();
     let (live, most, bytes) =
         room.sessions().map_or((0, defaults.sessions, 0), |all| (all.len(), all.capacity(), all.bytes()));
-    let seconds = defaults.interval.as_secs_f64();
-    let text = format!(
-        "sessions: {live} of {most}\nmemory of sessions (bytes): {bytes}\ntimer tick interval (s): {seconds:.6}"
-    );
-    Ok(Reply::new(text, json!({"sessions": live, "sessions-max": most, "bytes": bytes, "interval-s": seconds})))
+    let (seconds, margin) = (defaults.interval.as_secs_f64(), room.margin());
+    // The words of the first lines are VPP's.
+    let (free, percent) = (most.saturating_sub(live), 100.0 * live as f64 / most.max(1) as f64);
+    let text = [
+        format!("max sessions: {most}"),
+        format!("active sessions: {live} ({percent:.2}%)"),
+        format!("free sessions: {free}"),
+        format!("eviction sessions margin: {margin}"),
+        format!("timer tick interval (s): {seconds:.6}"),
+        format!("max tenants: {TENANTS_MAX}"),
+        format!("memory of sessions (bytes): {bytes}"),
+    ];
+    let text = text.join("\n");
+    Ok(Reply::new(
+        text,
+        json!({"sessions": live, "sessions-max": most, "bytes": bytes, "margin": margin, "interval-s": seconds}),
+    ))
 }

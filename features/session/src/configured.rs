@@ -4,6 +4,7 @@ use quiver_control::{Change, Control, ObjectError};
 
 use crate::expiry::{end_sessions_of, review_sessions_of};
 use crate::service::{CHAIN_MAX, Chain, Services};
+use crate::slow_path::SlowPaths;
 use crate::tenant::{TENANTS_MAX, Tenant, TenantRow, Tenants};
 use crate::timeouts::Timeouts;
 
@@ -61,6 +62,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         return Ok(());
     }
     let chains = [chain(control, "forward", &tenant.forward)?, chain(control, "reverse", &tenant.reverse)?];
+    let slow_paths = SlowPaths::of(control, &tenant.slow_path)?;
     let timeouts = {
         let known = control.room::<Timeouts>();
         if let Some(own) = tenant.timeouts.iter().find(|own| known.number(&own.name).is_none()) {
@@ -80,7 +82,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     let old = tenants.row(slot);
     let (id, context) = (tenant.id, tenant.context());
     let sessions_max = tenant.sessions_max.unwrap_or_default();
-    let new = TenantRow { is_there: true, id, context, sessions_max, chains, timeouts };
+    let new = TenantRow { is_there: true, id, context, sessions_max, chains, timeouts, slow_paths };
     tenants.set(slot, new);
     drop(tenants);
     if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {

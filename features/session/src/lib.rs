@@ -3,11 +3,13 @@
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`slow_path`]: nodes for packets without a session; `slow_path_command`: their commands.
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
-//! - [`listing`]: sessions for people and clients; `command`: the command line; `api`: VPP's messages.
+//! - [`listing`]: sessions for people and clients; `command`: the command line; `shown`: which sessions it lists, and as which texts;
+//!   `top`: those with most traffic. `metrics`: counters of tenants. `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 pub mod admission;
@@ -21,6 +23,7 @@ pub mod exporters;
 pub mod interface;
 pub mod key;
 pub mod listing;
+mod metrics;
 pub mod node;
 pub mod record;
 pub mod room;
@@ -28,9 +31,13 @@ pub mod second;
 pub mod service;
 pub mod sessions;
 pub mod shard;
+mod shown;
+pub mod slow_path;
+mod slow_path_command;
 pub mod tcp;
 pub mod tenant;
 pub mod timeouts;
+mod top;
 pub mod translation;
 
 pub use interface::{SessionInterface, enter, no_space};
@@ -111,6 +118,8 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
     command::register(control);
     event_command::register(control);
+    top::register(control);
+    slow_path_command::register(control);
     api::register(control);
     Ok(())
 }

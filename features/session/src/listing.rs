@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering::Acquire, fence};
 use quiver_control::Control;
 
 use crate::key::{End, Key};
-use crate::record::{Direction, GENERATION, Identity, OWNED_MAX, Status};
+use crate::record::{Direction, GENERATION, Identity, OWNED_MAX, Record, Status};
 use crate::room::Room;
 use crate::sessions::{Sessions, TICKS, remaining};
 use crate::tenant::{TenantRow, Tenants};
@@ -31,6 +31,8 @@ pub struct Listed {
     pub traffic: [(u64, u64); 2],
     /// Seconds until it ends if no packet comes.
     pub remaining: f64,
+    /// Seconds since it began.
+    pub age: f64,
 }
 
 impl Listed {
@@ -55,6 +57,7 @@ impl Listed {
             tenant,
             traffic: Direction::ALL.map(|direction| record.traffic(direction)),
             remaining: f64::from(left) / f64::from(TICKS),
+            age: f64::from(age(record, ticks)) / f64::from(TICKS),
         };
         // Its worker may have ended it while it was read.
         fence(Acquire);
@@ -84,6 +87,14 @@ impl Listed {
             false => Ipv4Addr::from(end.address as u32).into(),
         }
     }
+}
+
+/// Ticks since a session began.
+fn age(record: &Record, ticks: u32) -> u32 {
+    /// Its worker's clock may be ahead of the time that was read.
+    const AHEAD: u32 = 60 * TICKS;
+    let passed = ticks.wrapping_sub(record.begun());
+    if passed > u32::MAX - AHEAD { 0 } else { passed }
 }
 
 /// Text of an end of IPv4.

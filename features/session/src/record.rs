@@ -29,6 +29,9 @@ pub enum State {
 }
 
 impl State {
+    /// All, by number.
+    pub const ALL: [State; 3] = [State::Embryonic, State::Established, State::TimeWait];
+
     fn of(number: u8) -> State {
         match number {
             1 => State::Established,

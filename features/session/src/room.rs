@@ -42,12 +42,14 @@ pub struct Room {
     pub(crate) mark: MetadataKey<Mark>,
     /// Records rest, or sessions are to be ended: a round comes soon.
     pub(crate) changed: Signal,
+    /// Sessions that the table keeps room for.
+    margin: usize,
 }
 
 impl Room {
     pub(crate) fn new(domain: &Domain, begun: Inbox<()>, mark: MetadataKey<Mark>) -> Room {
         let (defaults, begun) = (SessionDefaults::default(), Some(begun));
-        Room { shared: Publisher::new(domain, None), defaults, begun, mark, changed: Signal::new() }
+        Room { shared: Publisher::new(domain, None), defaults, begun, mark, changed: Signal::new(), margin: 0 }
     }
     /// Makes the table of sessions, unless it is there; then `begun` hears of the first session of a worker.
     ///
@@ -60,6 +62,7 @@ impl Room {
         let SessionDefaults { sessions, interval } = self.defaults;
         let interval = (interval.as_secs_f64() * f64::from(TICKS)).round().clamp(1.0, f64::from(1 << 20)) as u32;
         let sessions = Sessions::new(workers, (sessions.clamp(1, SESSIONS_MAX), interval), secret(), counters)?;
+        sessions.set_margin(self.margin.min(sessions.capacity() / 2));
         self.shared.publish(Some(Arc::new(sessions)));
         Ok(self.begun.take())
     }
@@ -70,6 +73,24 @@ impl Room {
     /// The sessions; None until an interface has any.
     pub fn sessions(&self) -> Option<Arc<Sessions>> {
         self.shared.current().clone()
+    }
+    /// Sets how many sessions the table keeps room for.
+    ///
+    /// # Errors
+    /// If they are more than half of all: that number.
+    pub(crate) fn set_margin(&mut self, margin: usize) -> Result<(), usize> {
+        let sessions = self.sessions();
+        let most = sessions.as_ref().map_or(self.defaults.sessions, |sessions| sessions.capacity()) / 2;
+        if margin > most {
+            return Err(most);
+        }
+        self.margin = margin;
+        sessions.into_iter().for_each(|sessions| sessions.set_margin(margin));
+        Ok(())
+    }
+    /// Sessions that the table keeps room for.
+    pub(crate) fn margin(&self) -> usize {
+        self.margin
     }
     /// Settings of all sessions.
     pub fn defaults(&self) -> SessionDefaults {

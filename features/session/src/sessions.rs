@@ -1,7 +1,7 @@
 //! All sessions: the directory, in which every worker finds them, and the records of each worker.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use quiver_session_events::{Kind, Reason};
 
 use crate::events::{Ended, Subject};
 use crate::key::Key;
+use crate::metrics;
 use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
 use crate::second::{Seconds, reference};
 use crate::shard::Shard;
@@ -91,6 +92,8 @@ pub struct Owned {
     created: Arc<Row<Counter>>,
     removed: Arc<Row<Counter>>,
     evicted: Arc<Row<Counter>>,
+    /// Its sessions by state, and denials.
+    pub(crate) metrics: metrics::Own,
     /// Nanoseconds by which control's clock is ahead of the worker's: that of a test, for instance.
     lead: AtomicU64,
     /// Nanoseconds by which the worker's time is ahead of control's clock.
@@ -176,6 +179,8 @@ pub struct Sessions {
     pub(crate) seconds: OnceLock<Seconds>,
     /// Sessions there may be.
     most: usize,
+    /// Sessions that the table keeps room for: with less, each new session makes one give way.
+    margin: AtomicUsize,
     /// Ticks of an interval of the wheels.
     interval: u32,
 }
@@ -197,6 +202,7 @@ impl Sessions {
                 created: counters.created.row(worker),
                 removed: counters.removed.row(worker),
                 evicted: counters.evicted.row(worker),
+                metrics: counters.metrics.of(worker),
                 // Records rest for a while when sessions have ended.
                 records: Records::new(most * 2)?,
                 shard: AtomicRefCell::default(),
@@ -211,6 +217,7 @@ impl Sessions {
             counters: counters.clone(),
             seconds: OnceLock::new(),
             most,
+            margin: AtomicUsize::new(0),
             interval: interval.max(1),
         })
     }
@@ -226,6 +233,10 @@ impl Sessions {
     /// Sessions there may be.
     pub fn capacity(&self) -> usize {
         self.most
+    }
+    /// Sets how many sessions the table keeps room for.
+    pub(crate) fn set_margin(&self, margin: usize) {
+        self.margin.store(margin, Relaxed);
     }
     /// Sessions there are, roughly while workers change them.
     pub fn len(&self) -> usize {
@@ -301,6 +312,7 @@ impl Sessions {
                 let timeout = timeout_ticks(EMBRYONIC, tenant);
                 shard.begun(index, now.interval_after(timeout, self.interval));
                 owned.created.add(slot.into(), 1);
+                owned.metrics.begun(slot);
                 if let Some(events) = &mut shard.events {
                     events.created(Subject { index, record, second: None }, tenant.id);
                 }
@@ -328,7 +340,7 @@ impl Sessions {
     /// their share, until others have ended as many of theirs.
     fn has_room(&self, shard: &mut Shard, owner: (usize, &Owned), (hash, now): (u64, Time)) -> bool {
         let live = self.len();
-        if live < self.most {
+        if live + self.margin.load(Relaxed) < self.most {
             return true;
         }
         let is_given_way = self.give_way(shard, owner, hash, now);
@@ -337,7 +349,7 @@ impl Sessions {
             self.give_way(shard, owner, hash.rotate_left(32), now);
         }
         let may_exceed = shard.live() < self.most / self.owned.len() && live < self.most + self.most / 64;
-        is_given_way || may_exceed
+        is_given_way || live < self.most || may_exceed
     }
     /// Ends the longest unused one among some sessions of a worker that may give way. False if it found none.
     fn give_way(&self, shard: &mut Shard, (worker, owned): (usize, &Owned), hash: u64, now: Time) -> bool {
@@ -372,7 +384,9 @@ impl Sessions {
         if let Some(events) = &mut shard.events {
             events.tell(Kind::Closed, self.subject(record, (worker, index)), ended);
         }
-        owned.removed.add(record.identity().tenant().into(), 1);
+        let slot = record.identity().tenant();
+        owned.removed.add(slot.into(), 1);
+        owned.metrics.ended(slot, record.status().state);
         self.directory.remove(self.hash(&key), reference(worker, index));
         if let Some(seconds) = self.seconds.get() {
             seconds.end((worker, index), &key);

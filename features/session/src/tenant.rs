@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quiver_control::{LowestFree, Object, Record};
 use quiver_engine::{Counter, Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
+use quiver_session_events::Reason;
 
+use crate::metrics::{self, Metrics};
 use crate::record::Direction;
 use crate::service::Chain;
+use crate::slow_path::{SlowPath, SlowPaths};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
 
 /// Tenants there can be: a record has 16 bits for the slot of its tenant.
@@ -47,6 +50,10 @@ pub struct Tenant {
     pub timeouts: Vec<TenantTimeout>,
     /// Sessions that the tenant may have at a time. Default: as many as the table has room for.
     pub sessions_max: Option<u32>,
+    /// Nodes to which packets go that belong to no session, instead of being dropped, and ICMP errors about packets of sessions, instead of
+    /// where the chain ends.
+    #[default(vec![])]
+    pub slow_path: Vec<SlowPath>,
 }
 
 impl Tenant {
@@ -103,6 +110,8 @@ pub struct TenantRow {
     pub chains: [Chain; 2],
     /// Values of timeouts in seconds, by number.
     pub timeouts: [u32; TIMEOUTS_MAX],
+    /// Services of packets that belong to no session, and of ICMP errors.
+    pub slow_paths: SlowPaths,
 }
 
 /// Counters by the slot of a tenant.
@@ -116,19 +125,20 @@ pub struct TenantCounters {
     pub evicted: Counters<Counter>,
     /// Packets that came to sessions of the tenant or began one, and their bytes from the IP header on.
     pub incoming: Counters,
+    /// Sessions by state, and denials by reason.
+    pub(crate) metrics: Metrics,
 }
 
 impl TenantCounters {
     fn new(dataplane: &Dataplane) -> TenantCounters {
-        // PERF: the segment has room for these; tenants in later slots are counted, and clients do not see it.
-        const SHOWN_MAX: u32 = 1 << 12;
         let segment = dataplane.statistics();
-        let name = |counter: &str| format!("/sfdp/per_tenant_counters/{counter}");
+        let shown = |counter: &str| Counters::shown(segment, &metrics::name(counter), metrics::SHOWN_MAX);
         TenantCounters {
-            created: Counters::shown(segment, &name("created"), SHOWN_MAX),
-            removed: Counters::shown(segment, &name("removed"), SHOWN_MAX),
-            evicted: Counters::shown(segment, &name("evicted"), SHOWN_MAX),
-            incoming: Counters::shown(segment, &name("incoming"), SHOWN_MAX),
+            created: shown("created"),
+            removed: shown("removed"),
+            evicted: shown("evicted"),
+            incoming: Counters::shown(segment, &metrics::name("incoming"), metrics::SHOWN_MAX),
+            metrics: Metrics::new(segment),
         }
     }
     /// Sessions of the tenant in a slot, roughly while workers change them.
@@ -144,11 +154,12 @@ impl TenantCounters {
         }
         self.incoming.grow(slot + 1);
         self.incoming.clear(slot);
+        self.metrics.begin(slot as u16);
     }
 }
 
 /// Counts of a tenant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantCounts {
     /// Sessions that have begun.
     pub created: u64,
@@ -158,11 +169,16 @@ pub struct TenantCounts {
     pub evicted: u64,
     /// Packets of its sessions.
     pub incoming: Traffic,
+    /// Sessions that there are, by the number of their state.
+    pub live: [u64; 3],
+    /// Packets that began no session, by reason.
+    pub denied: Vec<(Reason, u64)>,
 }
 
 /// All tenants: a room of the control side.
 pub struct Tenants {
     counters: TenantCounters,
+    shown: metrics::Shown,
     rows: Publisher<Paged<TenantRow>>,
     slots: BTreeMap<u32, u16>,
     /// Slots of tenants, and those whose sessions are being ended.
@@ -174,7 +190,8 @@ impl Tenants {
     pub(crate) fn new(dataplane: &Dataplane) -> Tenants {
         let (slots, taken, free) = Default::default();
         let rows = Publisher::new(dataplane.domain(), Paged::default());
-        Tenants { counters: TenantCounters::new(dataplane), rows, slots, taken, free }
+        let (counters, shown) = (TenantCounters::new(dataplane), metrics::Shown::new(dataplane.statistics()));
+        Tenants { counters, shown, rows, slots, taken, free }
     }
     /// Counters of all tenants.
     pub(crate) fn counters(&self) -> &TenantCounters {
@@ -182,10 +199,10 @@ impl Tenants {
     }
     /// Counts of the tenant in a slot since it was added.
     pub fn counts(&self, slot: u16) -> TenantCounts {
-        let TenantCounters { created, removed, evicted, incoming } = &self.counters;
-        let slot = slot.into();
+        let TenantCounters { created, removed, evicted, incoming, metrics } = &self.counters;
+        let (live, denied, slot) = (metrics.live(slot), metrics.denied(slot), slot.into());
         let [created, removed, evicted] = [created, removed, evicted].map(|counters| counters.sum(slot));
-        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot) }
+        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot), live, denied }
     }
     /// Rows for workers, by slot.
     pub fn snapshot(&self) -> Snapshot<Paged<TenantRow>> {
@@ -225,6 +242,7 @@ impl Tenants {
         self.taken.insert(slot);
         self.slots.insert(id, slot);
         self.counters.begin(slot);
+        self.shown.set(slot, Some(id));
         Some(slot)
     }
     /// A slot for sessions of a room that have no tenant among the objects; None if all are taken. Such slots are the highest ones: clients
@@ -242,6 +260,7 @@ impl Tenants {
     /// Takes a tenant away; returns its slot, which stays taken until its sessions have ended.
     pub(crate) fn remove(&mut self, id: u32) -> Option<u16> {
         let slot = self.slots.remove(&id)?;
+        self.shown.set(slot, None);
         self.set(slot, TenantRow::default());
         Some(slot)
     }

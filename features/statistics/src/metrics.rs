@@ -1,12 +1,13 @@
 //! The statistics as metrics with labels, for systems that gather those: the same segment that VPP's clients read, entry by
-//! entry. What lies in a vector by interface or node gets labels for these, for the worker, and for the receive queue.
+//! entry. What lies in a vector by interface or node gets labels for these, for the worker, and for the receive queue; rooms name other
+//! labels ([`Naming`]).
 //!
 //! Vectors by route and by neighbour are left to the segment: a series for each of a million routes is no use to anybody.
 
 use std::collections::{HashMap, HashSet};
 
 use quiver_engine::KNOWN_AS;
-use quiver_engine::stats::{Counter, Description, Index, Pair, Reading, Segment};
+use quiver_engine::stats::{Counter, Description, Index, Naming, Pair, Reading, Segment};
 
 use crate::unit::unit_of;
 
@@ -171,7 +172,8 @@ struct Family<'n> {
     name: String,
     /// The name of an index's label, and its values.
     index: Option<(&'static str, &'n [Option<String>])>,
-    queue: Option<&'n str>,
+    /// The label of the last part of the entry's name, and its value.
+    last: Option<(&'static str, &'n str)>,
     /// Whether there is one row, of current values.
     is_now: bool,
     /// Whether 0 means that the value is unknown.
@@ -181,17 +183,22 @@ struct Family<'n> {
 impl<'n> Family<'n> {
     fn of(name: &'n str, described: &Description, names: &'n HashMap<String, Vec<Option<String>>>) -> Family<'n> {
         let texts = |label, list: &str| Some((label, names.get(list).map_or(&[][..], |texts| texts)));
-        let (shared, queue) = match described.index {
-            Index::ReceiveQueue => name.rsplit_once('/').map_or((name, None), |(shared, queue)| (shared, Some(queue))),
-            _ => (name, None),
+        let label = match described.index {
+            Index::ReceiveQueue => Some("queue"),
+            Index::Named(naming) => naming.last,
+            _ => None,
         };
+        let parts = label.and_then(|label| name.rsplit_once('/').map(|(shared, part)| (shared, (label, part))));
+        let (shared, last) = parts.map_or((name, None), |(shared, last)| (shared, Some(last)));
         let index = match described.index {
             Index::Thread => None,
             Index::Interface | Index::ReceiveQueue => texts("interface", "/if/names"),
             Index::Node => texts("node", "/sys/node/names"),
+            Index::Named(Naming { label, names, .. }) => texts(label, names),
         };
         let is_now = described.is_gauge && described.index == Index::Interface;
-        Family { name: words(shared), index, queue, is_now, is_unknown_at_zero: described.is_unknown_at_zero }
+        let name = described.metric.map_or_else(|| words(shared), str::to_owned);
+        Family { name, index, last, is_now, is_unknown_at_zero: described.is_unknown_at_zero }
     }
     /// The points of current values that are known.
     fn now(&self, rows: &[Vec<u64>]) -> Vec<Point> {
@@ -206,7 +213,7 @@ impl<'n> Family<'n> {
             let value = values.get(index)?.as_ref().filter(|value| *value != "deleted")?;
             labels.push((label, value.clone()));
         }
-        labels.extend(self.queue.map(|queue| ("queue", queue.to_owned())));
+        labels.extend(self.last.map(|(label, part)| (label, part.to_owned())));
         Some(labels)
     }
 }

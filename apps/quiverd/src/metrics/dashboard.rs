@@ -44,6 +44,7 @@ async fn the_dashboard_asks_for_metrics_that_are_served() {
     let (dashboard, mut asked) = (serde_json::from_str(DASHBOARD).unwrap(), vec![]);
     queries(&dashboard, &mut asked);
     let compare = |control: &Control| {
+        control.put(quiver_session::Tenant::new(1)).unwrap();
         let text = prometheus::text(served(control));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         let served: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();

@@ -32,6 +32,7 @@ fn scraped() -> Result<(), Failed> {
     for line in [
         "create packet-generator interface pg0",
         "create packet-generator interface pg1",
+        "sfdp tenant add 1",
         "set interface state pg0 up",
         "set interface state pg1 up",
         "set interface l2 xconnect pg0 pg1",

@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// Reason of an end or a denial.
+/// Reason of an end or a denial. Those of denials are the last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
@@ -93,6 +93,10 @@ impl Reason {
 
     fn of(number: u8) -> Reason {
         Reason::ALL.into_iter().find(|reason| *reason as u8 == number).unwrap_or_default()
+    }
+    /// Whether it is a denial's.
+    pub fn is_denial(self) -> bool {
+        self as u8 >= Reason::TableFull as u8
     }
     /// Name in exports; None of events without a reason.
     pub fn name(self) -> Option<&'static str> {

@@ -7,6 +7,7 @@ use quiver_scenarios::daemon;
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 
+use super::slow_path::{SfdpSetIcmpErrorNode, SfdpSetSpNode, SpNode};
 use super::tcp::{SfdpTcpSessionDump, TcpFlags};
 use super::*;
 
@@ -69,6 +70,58 @@ fn tenants_services_and_timeouts_are_set_and_dumped() {
     caller.request(&tenant(100, NONE, true)).expect("it is there");
     assert!(caller.request(&tenant(100, NONE, true)).is_err());
     assert_eq!(caller.dump(&SfdpTenantDump {}).len(), 1);
+}
+
+#[test]
+fn packets_without_a_session_have_a_node() {
+    let mut daemon = daemon(ROUTER);
+    let mut caller = Caller::connect(daemon.control());
+    caller.request(&SfdpTenantAddDel { tenant_id: 1, context_id: 7, is_del: false }).expect("new");
+    caller.request(&input(1, 0, 0)).expect("it is a tenant");
+    daemon.configure("ip neighbor pg0 10.0.0.2 02:00:00:00:00:03");
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    let node = |name: &str| {
+        let dataplane = daemon.control().room::<quiver_engine::Dataplane>();
+        dataplane.graph().find(name).expect("it is there").index() as u32
+    };
+    let [lookup, lookup6, drop, other] = ["ip4-lookup", "ip6-lookup", "drop", "ip4-rewrite"].map(node);
+    let sp_node = |tenant_id, sp_node, node_index| SfdpSetSpNode { tenant_id, sp_node, node_index };
+    let unknown = SpNode::Ip4UnknownProtocol;
+    for (request, answer) in [
+        (sp_node(2, unknown, lookup), Err(Retval::NO_SUCH_ENTRY)),
+        (sp_node(1, unknown, u32::MAX), Err(Retval::NO_SUCH_NODE)),
+        (sp_node(1, unknown, other), Err(Retval::INVALID_VALUE)),
+        (sp_node(1, unknown, lookup6), Err(Retval::INVALID_VALUE)),
+        (sp_node(1, SpNode::Ip6Reassembly, lookup6), Ok(())),
+        (sp_node(1, unknown, drop), Ok(())),
+    ] {
+        assert_eq!(caller.request(&request).map(std::mem::drop), answer, "{request:?}");
+    }
+    let sent = |daemon: &mut Daemon| {
+        daemon.sent();
+        receive(daemon, "ip4 10.0.0.9 > 10.0.0.2 ttl 64 protocol 253 / payload 8");
+        daemon.sent().len()
+    };
+    assert_eq!(sent(&mut daemon), 0);
+    caller.request(&sp_node(1, unknown, lookup)).expect("it is a lookup");
+    assert_eq!(sent(&mut daemon), 1);
+    caller.request(&sp_node(1, unknown, drop)).expect("it is a node");
+    assert_eq!(sent(&mut daemon), 0);
+    let error_node = |is_ip6, node_index| SfdpSetIcmpErrorNode { tenant_id: 1, is_ip6, node_index };
+    assert_eq!(caller.request(&error_node(true, lookup)).map(std::mem::drop), Err(Retval::INVALID_VALUE));
+    // A tenant without services drops the errors of its sessions, too.
+    let errors = |daemon: &mut Daemon| {
+        receive(daemon, "ip4 10.0.0.9 > 10.0.0.2 ttl 64 / udp 1000 > 53 / payload 8");
+        daemon.sent();
+        let quoted = "ip4 10.0.0.2 > 10.0.0.9 ttl 1 / udp 53 > 1000 / payload 8";
+        receive(daemon, &format!("ip4 10.0.0.7 > 10.0.0.2 ttl 64 / icmp time-exceeded / {quoted}"));
+        daemon.sent().len()
+    };
+    assert_eq!(errors(&mut daemon), 0);
+    caller.request(&error_node(false, lookup)).expect("it is a lookup");
+    assert_eq!(errors(&mut daemon), 1);
+    caller.request(&error_node(false, drop)).expect("it is a node");
+    assert_eq!(errors(&mut daemon), 0);
 }
 
 #[test]

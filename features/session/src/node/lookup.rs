@@ -19,6 +19,7 @@ use crate::interface::Tracked;
 use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
 use crate::record::{self, Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark};
+use crate::slow_path::OddPackets;
 
 arcs! {
     /// Where packets go from here, besides services.
@@ -220,7 +221,8 @@ impl<P: Parser> Finder<P> {
                 None => match self.parse(cx, frame, i, context) {
                     Ok(found) => found,
                     Err(why) => {
-                        frame.next[i] = Next::from(why).into();
+                        let arc = work.slow_path(slot, OddPackets::without_flow(self.format, why));
+                        frame.next[i] = arc.unwrap_or_else(|| Next::from(why).into());
                         continue;
                     }
                 },
@@ -251,7 +253,8 @@ impl<P: Parser> Finder<P> {
             Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
             Some(there) => Found::There(there),
             None if row.is_error => {
-                frame.next[i] = Next::IcmpError.into();
+                let arc = work.slow_path(slot.into(), OddPackets::without_flow(self.format, NoFlow::IcmpError));
+                frame.next[i] = arc.unwrap_or_else(|| Next::IcmpError.into());
                 return;
             }
             None if cx.is_rehearsal() => {
@@ -283,6 +286,11 @@ impl<P: Parser> Finder<P> {
             Found::Here(index) => work.sessions.at(cx.worker, index),
             Found::There(there) => there,
             Found::Full | Found::Quota => {
+                let odd = OddPackets::table_full(self.format).filter(|_| found == Found::Full);
+                if let Some(arc) = work.slow_path(slot.into(), odd) {
+                    frame.next[i] = arc;
+                    return;
+                }
                 work.denied(cx, (&row.key, row.is_from_high), slot, found.reason());
                 frame.next[i] = if found == Found::Full { Next::Full } else { Next::Quota }.into();
                 return;

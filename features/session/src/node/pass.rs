@@ -7,6 +7,7 @@ use crate::key::Key;
 use crate::record::{Record, State, Status};
 use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
+use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
 use crate::timeouts::seconds;
 
@@ -52,7 +53,14 @@ impl<'a> Packet<'a> {
         }
         let chain = &self.tenant.chains[self.mark.direction as usize];
         // Services follow the packets of the ends, and not what routers say of them.
-        if self.mark.is_error { chain.last() } else { chain.service(self.mark.position) }
+        if self.mark.is_error { self.service_of_error() } else { chain.service(self.mark.position) }
+    }
+    /// The number of the service of an ICMP error.
+    #[cold]
+    fn service_of_error(&self) -> u8 {
+        let packets = self.record.identity().format().and_then(OddPackets::session_error);
+        let service = packets.and_then(|packets| self.tenant.slow_paths.service(packets));
+        service.unwrap_or_else(|| self.tenant.chains[self.mark.direction as usize].last())
     }
     /// Counts the packet of a row, and notes its time. An error prolongs no session, and belongs to no end.
     #[inline(always)]
@@ -131,6 +139,12 @@ impl<'a> Work<'a> {
         let position = (mark.position + 1).min(POSITION_MAX);
         frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
     }
+    /// The arc of packets that belong to no session, of the tenant in a slot, if they are not dropped.
+    #[cold]
+    pub(crate) fn slow_path(&self, slot: u32, packets: Option<OddPackets>) -> Option<u16> {
+        let service = self.rows.get(slot as usize)?.slow_paths.service(packets?)?;
+        Some(self.arcs + u16::from(service)).filter(|_| service != DROP)
+    }
     /// In a rehearsal, passes on a row whose session would begin now; false if it is none.
     #[cold]
     pub fn rehearse(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize) -> bool {
@@ -159,7 +173,17 @@ impl<'a> Work<'a> {
         if now.timeout != before.timeout && time(now) < time(before) {
             self.owned.shard().look_soon(index);
         }
-        if now.state == State::Established && before.state != State::Established {
+        if now.state != before.state {
+            self.state_changed(index, (before.state, now.state));
+        }
+    }
+    /// Counts a session in its state. Tells if it is established.
+    #[cold]
+    fn state_changed(&self, index: u32, (before, now): (State, State)) {
+        if let Some(record) = self.owned.records.get(index) {
+            self.owned.metrics.changed(record.identity().tenant(), (before, now));
+        }
+        if now == State::Established {
             self.tell(index, Kind::Established);
         }
     }
@@ -171,10 +195,11 @@ impl<'a> Work<'a> {
         let subject = self.sessions.subject(record, (events.worker(), index));
         events.tell(kind, subject, (Reason::None, record.last_seen()));
     }
-    /// Tells of a packet that would have begun a session of the tenant in a slot. The key comes with whether the packet's source is its
+    /// Counts a packet that would have begun a session of the tenant in a slot, and tells of it. The key comes with whether the packet's source is its
     /// higher end.
     #[cold]
     pub fn denied(&self, cx: &Context<'_>, key: (&Key, bool), slot: u16, reason: Reason) {
+        self.owned.metrics.denied(slot, reason);
         let mut shard = self.owned.shard();
         let (Some(events), Some(tenant)) = (&mut shard.events, self.rows.get(usize::from(slot))) else { return };
         events.denied(key, tenant.id, (reason, self.ticks(cx)));

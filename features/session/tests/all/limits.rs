@@ -184,6 +184,35 @@ fn sessions_without_an_answer_give_way_in_a_full_table_and_others_stay() {
 }
 
 #[test]
+fn a_table_keeps_room_for_as_many_sessions_as_its_margin_says() {
+    let (node, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 64);
+    let error = daemon.run("set sfdp eviction sessions-margin 33").expect_err("it is more than half");
+    assert_eq!(error.to_string(), "33 is more than half of all sessions; write 0 to 32");
+    daemon.configure("set sfdp eviction sessions-margin 16");
+    assert_eq!(daemon.run("show sfdp status").expect("it is a command").json["margin"], 16);
+    (1..=32).for_each(|port| establish(&mut daemon, ip6, port));
+    let begin = |daemon: &mut Daemon, ports: std::ops::Range<u32>| {
+        for port in ports {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+            daemon.settle().expect("it settles");
+        }
+    };
+    // Those without an answer give way from the 49th session on.
+    begin(&mut daemon, 100..130);
+    assert_eq!(states(&mut daemon), BTreeMap::from([("established".to_owned(), 32), ("embryonic".to_owned(), 16)]));
+    // Those that are established stay, and take the room.
+    (33..=64).for_each(|port| establish(&mut daemon, ip6, port));
+    let live = states(&mut daemon);
+    assert!(live["established"] > 48, "{live:?}");
+    daemon.configure("set sfdp eviction sessions-margin 0");
+    let mut daemon = router(way, 64);
+    begin(&mut daemon, 100..164);
+    assert_eq!((states(&mut daemon)["embryonic"], daemon.drops().get(&(node, "session-table-full"))), (64, None));
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
 fn a_tenant_has_no_more_sessions_than_its_quota() {
     for (node, ip6, way) in WAYS {
         let mut daemon = router(way, 64);

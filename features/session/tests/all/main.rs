@@ -4,6 +4,8 @@ mod draw;
 mod events;
 mod fuzz;
 mod limits;
+mod metrics;
+mod operations;
 mod oracle;
 mod packets;
 mod router;

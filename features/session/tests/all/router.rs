@@ -11,7 +11,7 @@ use quiver_session::listing::{self, Listed};
 use quiver_session::node::lifecycle::Blocks;
 use quiver_session::room::Room;
 use quiver_session::tcp::FirstWithoutSyn;
-use quiver_session::tenant::TenantTimeout;
+use quiver_session::tenant::{TenantTimeout, Tenants};
 use quiver_session::{SessionDefaults, SessionInterface, Tenant, set_session_defaults};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::{V4, V6};
@@ -159,6 +159,13 @@ impl Router {
 
     pub fn listed(&self) -> Vec<Listed> {
         listing::all(self.control()).flatten().collect()
+    }
+
+    /// Sessions of a tenant by state, as workers count them.
+    pub fn live(&self, tenant: u32) -> [usize; 3] {
+        let tenants = self.control().room::<Tenants>();
+        let slot = tenants.slot(tenant).expect("there is such a tenant");
+        tenants.counts(slot).live.map(|count| count as usize)
     }
 
     /// Sessions in the directory.

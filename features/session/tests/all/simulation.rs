@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use quiver_session::key::Format;
 use quiver_session::listing::Listed;
-use quiver_session::record::BLOCKED;
+use quiver_session::record::{BLOCKED, State};
 
 use crate::draw::{Action, Draw, Now};
 use crate::oracle::{Key, Oracle, SECOND, Service, Session, Tenant};
@@ -209,6 +209,12 @@ impl Simulation {
                 }
                 None => self.oracle.sessions.get_mut(&key).expect("it is there").id = Some(real.id()),
             }
+        }
+        for id in self.oracle.tenants.keys() {
+            let live = self.router.live(*id);
+            let states = [State::Embryonic, State::Established, State::TimeWait];
+            let is = |state| listed.iter().filter(|real| real.tenant.id == *id && real.status.state == state).count();
+            same!(self, live, states.map(is), "sessions of tenant {id} by state, as they are counted");
         }
         let gone: Vec<Key> = self.oracle.sessions.keys().filter(|key| !seen.contains(key)).copied().collect();
         for key in gone {
