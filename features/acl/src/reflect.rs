@@ -12,7 +12,6 @@ use quiver_session::admission;
 use quiver_session::expiry::{Which, end_sessions, end_sessions_if};
 use quiver_session::key::{Formats as KeyFormats, KeyFormat};
 use quiver_session::listing::{self, Listed, ip4_end, ip6_end};
-use quiver_session::service::Chain;
 use quiver_session::tenant::{TenantRow, Tenants};
 use quiver_session::timeouts::{ESTABLISHED, TCP_ESTABLISHED, TIMEOUTS_MAX};
 use quiver_session::{SessionError, no_space};
@@ -61,10 +60,8 @@ impl Reflecting {
         let row = TenantRow {
             is_there: true,
             id: u32::MAX,
-            context: 0,
-            sessions_max: 0,
-            chains: [Chain::new(&[]); 2],
             timeouts: timeouts(&AclSettings::standard()),
+            ..TenantRow::default()
         };
         let slot = control.room_mut::<Tenants>().add_own(row).ok_or(ReflectError::Tenant)?;
         let reflecting = Reflecting { slot, formats };

@@ -139,7 +139,7 @@ pub(crate) fn tenants(control: &Control, icmp_timeout: u8) -> Option<Slots> {
     let timeouts = timeouts(&NatSettings::standard(), icmp_timeout);
     let slot = |ends| {
         let chains = chains(control, ends);
-        let row = TenantRow { is_there: true, id: u32::MAX, context: 0, sessions_max: 0, chains, timeouts };
+        let row = TenantRow { is_there: true, id: u32::MAX, chains, timeouts, ..TenantRow::default() };
         control.room_mut::<Tenants>().add_own(row)
     };
     Some(Slots {

@@ -3,8 +3,10 @@
 use quiver_control::{Change, Control, ObjectError};
 
 use crate::expiry::{end_sessions_of, review_sessions_of};
+use crate::interface::no_space;
+use crate::room::{Room, secret};
 use crate::service::{CHAIN_MAX, Chain, Services};
-use crate::tenant::{TENANTS_MAX, Tenant, TenantRow, Tenants};
+use crate::tenant::{EntryMode, TENANTS_MAX, Tenant, TenantRow, Tenants, next_revision};
 use crate::timeouts::Timeouts;
 
 /// Checks a tenant on its own.
@@ -15,9 +17,12 @@ pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
             return Err(ObjectError::field(field, what).remedy(format!("name at most {CHAIN_MAX}")));
         }
     }
-    if tenant.sessions_max == Some(0) {
-        let error = ObjectError::field("sessions-max", "a tenant without sessions forwards nothing");
-        return Err(error.remedy("say 1 or more, or leave it out"));
+    let limits = [
+        ("sessions-max", tenant.sessions_max, "a tenant without sessions forwards nothing"),
+        ("source-sessions-max", tenant.source_sessions_max, "sources without sessions send nothing"),
+    ];
+    if let Some((field, _, what)) = limits.into_iter().find(|(_, most, _)| *most == Some(0)) {
+        return Err(ObjectError::field(field, what).remedy("say 1 or more, or leave it out"));
     }
     let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
     names.sort_unstable();
@@ -33,7 +38,7 @@ fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, Obje
     let mut numbers = vec![];
     for name in names {
         let number = services.number(name).ok_or_else(|| {
-            let known: Vec<_> = services.all().iter().map(|service| service.name).collect();
+            let known: Vec<_> = services.named().map(|(_, service)| service.name).collect();
             ObjectError::field(field, format!("there is no service `{name}`"))
                 .remedy(format!("name some of {}", known.join(", ")))
         })?;
@@ -70,6 +75,13 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         }
         tenant.timeouts(&known)
     };
+    let judges = match tenant.entry {
+        EntryMode::SessionFirst => Chain::default(),
+        EntryMode::PolicyFirst => control.room::<Services>().judges(&chains[0]),
+    };
+    if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.source_sessions_max.is_some()) {
+        sessions.count_sources(secret()).map_err(no_space)?;
+    }
     let mut tenants = control.room_mut::<Tenants>();
     let slot = match tenants.slot(tenant.id) {
         Some(slot) => slot,
@@ -79,11 +91,22 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     };
     let old = tenants.row(slot);
     let (id, context) = (tenant.id, tenant.context());
-    let sessions_max = tenant.sessions_max.unwrap_or_default();
-    let new = TenantRow { is_there: true, id, context, sessions_max, chains, timeouts };
+    let revision = if old.judges == judges { old.revision } else { next_revision(old.revision) };
+    let new = TenantRow {
+        is_there: true,
+        id,
+        context,
+        sessions_max: tenant.sessions_max.unwrap_or_default(),
+        source_sessions_max: tenant.source_sessions_max.unwrap_or_default(),
+        revision,
+        judges,
+        chains,
+        timeouts,
+    };
     tenants.set(slot, new);
     drop(tenants);
-    if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {
+    let counts_sources = old.source_sessions_max == 0 && new.source_sessions_max > 0;
+    if old.is_there && (counts_sources || (old.context, old.timeouts) != (new.context, new.timeouts)) {
         review_sessions_of(control, slot);
     }
     Ok(())

@@ -16,7 +16,7 @@ use quiver_session_events::Reason;
 
 use crate::key::Key;
 use crate::record::{Identity, Record, State};
-use crate::room::Room;
+use crate::room::{Room, secret};
 use crate::second::Second;
 use crate::sessions::{Owned, Sessions, Time, remaining};
 use crate::shard::Shard;
@@ -135,6 +135,10 @@ pub(crate) fn begin(control: &Control) -> io::Result<()> {
     };
     let counters = control.room::<Tenants>().counters().clone();
     let begun = control.room_mut::<Room>().make(workers, &counters)?;
+    let sessions = control.room::<Room>().sessions();
+    if let Some(sessions) = sessions.filter(|_| control.room::<Tenants>().limit_sources()) {
+        sessions.count_sources(secret())?;
+    }
     if let Some(begun) = begun {
         control.spawn("sessions", rounds(control.clone(), begun));
     }
@@ -183,7 +187,7 @@ pub enum Which {
 }
 
 /// A visit to all sessions, or to those of a tenant. It ends all of them; or, after a change of the tenant, only sessions with another context and sessions
-/// that have expired by the new timeouts.
+/// that have expired by the new timeouts; others are counted at their sources if the tenant limits these.
 #[derive(Clone, Copy)]
 struct Visit {
     which: Which,
@@ -222,7 +226,12 @@ fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32
             continue;
         }
         match visit.remaining(record, time) {
-            Some(left) => shard.look_at(index, time.interval_after(left, sessions.interval())),
+            Some(left) => {
+                shard.look_at(index, time.interval_after(left, sessions.interval()));
+                if visit.changed.is_some_and(|row| row.source_sessions_max > 0) {
+                    sessions.count_source(&mut shard, number, record);
+                }
+            }
             None => sessions.end(owned, &mut shard, (number, index), (visit.why(record), time.ticks())),
         }
     }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use quiver_engine::Lead;
 
 use crate::events::Log;
+use crate::sources::Free;
 
 /// Slots of the wheel.
 const SLOTS: usize = 1024;
@@ -30,6 +31,8 @@ pub struct Shard {
     live: usize,
     /// That of control's clock over the worker's.
     pub(crate) lead: Lead,
+    /// Free counts of sources.
+    pub(crate) sources: Free,
     /// Where events are written, if they are.
     pub(crate) events: Option<Box<Log>>,
 }

@@ -74,6 +74,10 @@ impl Segment {
         let length = bytes.checked_sub(u32::from(words) * 4)?;
         Some(Segment { flags: header[13], sequence: word(4), acknowledgment: word(8), length })
     }
+    /// Whether it is the first one of a connection (RFC 9293, 3.5): a SYN, and none of ACK, FIN and RST.
+    pub(crate) fn opens(self) -> bool {
+        self.flags & (SYN | ACK | FIN | RST) == SYN
+    }
     fn has(self, flags: u8) -> bool {
         self.flags & flags == flags
     }
@@ -189,6 +193,15 @@ fn noted(record: &Record, direction: Direction, segment: Segment, flags: u16) ->
         }
     }
     added
+}
+
+/// Whether a packet that begins with its IP header is one of TCP, or a fragment of it.
+pub(crate) fn is_tcp(packet: &[u8]) -> bool {
+    let payload = match packet.first().map(|first| first >> 4) {
+        Some(6) => V6::payload(packet),
+        _ => V4::payload(packet),
+    };
+    payload.is_some_and(|payload| payload.protocol == IpProtocol::TCP)
 }
 
 /// The segment of a packet of this length that begins with its IP header; None if it is none, or a later fragment.

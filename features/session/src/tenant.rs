@@ -6,7 +6,7 @@ use quiver_control::{LowestFree, Object, Record};
 use quiver_engine::{Counter, Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::record::Direction;
-use crate::service::Chain;
+use crate::service::{CREATE, Chain};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
 
 /// Tenants there can be: a record has 16 bits for the slot of its tenant.
@@ -24,6 +24,16 @@ pub struct TenantTimeout {
 quiver_control::reference! {
     /// The number of a tenant.
     pub struct TenantId(u32) in "session-tenants";
+}
+
+quiver_control::choice! {
+    /// When a tenant's sessions are stored.
+    pub enum EntryMode {
+        /// With their first packet, whatever the chain does with it, as in VPP.
+        SessionFirst = "session-first",
+        /// Once the services that judge have let the first packet pass; of a dropped one nothing is stored.
+        PolicyFirst = "policy-first",
+    } as "entry-mode", "session-first or policy-first";
 }
 
 /// Tenant: sessions with a context of their own, so that addresses may be the same as those of other tenants, and the services that
@@ -47,9 +57,19 @@ pub struct Tenant {
     pub timeouts: Vec<TenantTimeout>,
     /// Sessions that the tenant may have at a time. Default: as many as the table has room for.
     pub sessions_max: Option<u32>,
+    /// Sessions that a source address may have begun at a time, of this tenant. Default: any number.
+    pub source_sessions_max: Option<u32>,
+    /// Whether a session is stored with its first packet, or once the tenant's services let that packet pass. Tenants of VPP's API and
+    /// commands begin as session-first.
+    #[default(EntryMode::PolicyFirst)]
+    pub entry: EntryMode,
 }
 
 impl Tenant {
+    /// A tenant as VPP's clients expect it.
+    pub(crate) fn of_vpp(id: u32, context: Option<u32>) -> Tenant {
+        Tenant { context, entry: EntryMode::SessionFirst, ..Tenant::new(id) }
+    }
     /// The context.
     pub fn context(&self) -> u32 {
         self.context.unwrap_or(self.id)
@@ -88,6 +108,9 @@ impl Tenant {
     }
 }
 
+/// Bits of a [`TenantRow::revision`].
+pub(crate) const REVISION: u32 = u32::MAX >> 1;
+
 /// A tenant, as workers read it. Slots without a tenant have no services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantRow {
@@ -99,10 +122,32 @@ pub struct TenantRow {
     pub context: u32,
     /// Sessions that it may have; 0: as many as the table has room for.
     pub sessions_max: u32,
+    /// Sessions that a source may have begun; 0: any number.
+    pub source_sessions_max: u32,
+    /// Changes with `judges`, and from tenant to tenant of a slot.
+    pub revision: u32,
+    /// Services that a packet without a session passes before one begins; empty if sessions come first.
+    pub judges: Chain,
     /// Chains by direction.
     pub chains: [Chain; 2],
     /// Values of timeouts in seconds, by number.
     pub timeouts: [u32; TIMEOUTS_MAX],
+}
+
+/// The revision behind another one.
+pub(crate) fn next_revision(revision: u32) -> u32 {
+    revision.wrapping_add(1) & REVISION
+}
+
+impl TenantRow {
+    /// When its sessions are stored.
+    pub(crate) fn entry(&self) -> EntryMode {
+        if self.judges.is_empty() { EntryMode::SessionFirst } else { EntryMode::PolicyFirst }
+    }
+    /// Whether a service judges a packet without a session before one begins.
+    pub(crate) fn is_judged_first(&self) -> bool {
+        !self.judges.is_empty() && self.judges.service(0) != CREATE
+    }
 }
 
 /// Counters by the slot of a tenant.
@@ -114,6 +159,8 @@ pub struct TenantCounters {
     pub removed: Counters<Counter>,
     /// Those of them that gave way to new ones, as the table was full.
     pub evicted: Counters<Counter>,
+    /// Packets that would have begun a session, and were dropped.
+    pub denied: Counters<Counter>,
     /// Packets that came to sessions of the tenant or began one, and their bytes from the IP header on.
     pub incoming: Counters,
 }
@@ -128,6 +175,7 @@ impl TenantCounters {
             created: Counters::shown(segment, &name("created"), SHOWN_MAX),
             removed: Counters::shown(segment, &name("removed"), SHOWN_MAX),
             evicted: Counters::shown(segment, &name("evicted"), SHOWN_MAX),
+            denied: Counters::shown(segment, &name("denied"), SHOWN_MAX),
             incoming: Counters::shown(segment, &name("incoming"), SHOWN_MAX),
         }
     }
@@ -138,7 +186,7 @@ impl TenantCounters {
     /// Begins to count in a slot, from zero on.
     fn begin(&self, slot: u16) {
         let slot = u32::from(slot);
-        for counters in [&self.created, &self.removed, &self.evicted] {
+        for counters in [&self.created, &self.removed, &self.evicted, &self.denied] {
             counters.grow(slot + 1);
             counters.clear(slot);
         }
@@ -156,6 +204,8 @@ pub struct TenantCounts {
     pub removed: u64,
     /// Those of them that gave way to new ones.
     pub evicted: u64,
+    /// Packets that would have begun a session, and were dropped.
+    pub denied: u64,
     /// Packets of its sessions.
     pub incoming: Traffic,
 }
@@ -182,10 +232,11 @@ impl Tenants {
     }
     /// Counts of the tenant in a slot since it was added.
     pub fn counts(&self, slot: u16) -> TenantCounts {
-        let TenantCounters { created, removed, evicted, incoming } = &self.counters;
+        let TenantCounters { created, removed, evicted, denied, incoming } = &self.counters;
         let slot = slot.into();
-        let [created, removed, evicted] = [created, removed, evicted].map(|counters| counters.sum(slot));
-        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot) }
+        let [created, removed, evicted, denied] =
+            [created, removed, evicted, denied].map(|counters| counters.sum(slot));
+        TenantCounts { created, removed, evicted, denied, incoming: incoming.sum(slot) }
     }
     /// Rows for workers, by slot.
     pub fn snapshot(&self) -> Snapshot<Paged<TenantRow>> {
@@ -211,6 +262,10 @@ impl Tenants {
     /// Numbers and slots of all tenants behind the last one that was listed.
     pub fn behind(&self, last: Option<&u32>) -> Option<(u32, u16)> {
         quiver_control::behind(&self.slots, last).map(|(id, slot)| (*id, *slot))
+    }
+    /// Whether a tenant limits the sessions of its sources.
+    pub(crate) fn limit_sources(&self) -> bool {
+        self.slots.values().any(|slot| self.row(*slot).source_sessions_max > 0)
     }
     /// Sets the row of a slot.
     pub(crate) fn set(&mut self, slot: u16, row: TenantRow) {
@@ -242,7 +297,7 @@ impl Tenants {
     /// Takes a tenant away; returns its slot, which stays taken until its sessions have ended.
     pub(crate) fn remove(&mut self, id: u32) -> Option<u16> {
         let slot = self.slots.remove(&id)?;
-        self.set(slot, TenantRow::default());
+        self.set(slot, TenantRow { revision: next_revision(self.row(slot).revision), ..TenantRow::default() });
         Some(slot)
     }
     /// The sessions of a slot have ended: another tenant may have it.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use quiver_engine::{Context, Frame, Node, arcs};
+use quiver_session_events::Reason;
 use quiver_wire::IpProtocol;
 
 use super::pass::{Packet, Reads, Work};
+use crate::policy::Judgment;
 use crate::record::{BLOCKED, Direction, State, Status};
-use crate::tcp::{FirstWithoutSyn, Segment, follow, segment};
+use crate::tcp::{FirstWithoutSyn, Segment, follow, is_tcp, segment};
 use crate::timeouts::ESTABLISHED;
 
 arcs! {
@@ -85,9 +87,17 @@ impl Lifecycle {
     }
 }
 
+/// Where policy comes first, a connection begins with its SYN. Segments of one that has no session any more, and what is unsolicited, are
+/// refused, whatever is set for others.
+fn judge(cx: &Context<'_>, frame: &Frame, i: usize) -> Judgment {
+    let packet = frame.bytes(cx.pool, i);
+    let is_refused = is_tcp(packet) && !segment(packet, frame.length[i]).is_some_and(Segment::opens);
+    is_refused.then(|| (Next::NoSyn.into(), Reason::NoSyn))
+}
+
 impl Node for Lifecycle {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.reads.each((cx, frame), (Next::ARCS.len(), Next::NoSession), |work, cx, frame, i, packet| {
+        self.reads.each_judged((cx, frame), (Next::ARCS.len(), Next::NoSession), judge, |work, cx, frame, i, packet| {
             let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
             let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
             if !is_tcp && !cx.is_rehearsal() {
