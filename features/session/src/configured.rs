@@ -4,10 +4,14 @@ use quiver_control::{Change, Control, ObjectError};
 
 use crate::expiry::{end_sessions_of, review_sessions_of};
 use crate::interface::no_space;
+use crate::pressure::Watermarks;
 use crate::room::{Room, secret};
 use crate::service::{CHAIN_MAX, Chain, Services};
 use crate::tenant::{EntryMode, TENANTS_MAX, Tenant, TenantRow, Tenants, next_revision};
 use crate::timeouts::Timeouts;
+
+/// Highest share of the table, in percent, that a watermark may be.
+const ADAPTIVE_MAX: u32 = 1000;
 
 /// Checks a tenant on its own.
 pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
@@ -23,6 +27,15 @@ pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
     ];
     if let Some((field, _, what)) = limits.into_iter().find(|(_, most, _)| *most == Some(0)) {
         return Err(ObjectError::field(field, what).remedy("say 1 or more, or leave it out"));
+    }
+    let (start, end) = (tenant.adaptive_start, tenant.adaptive_end);
+    if end > ADAPTIVE_MAX {
+        let error = ObjectError::field("adaptive-end", format!("{end} % of the table is out of range"));
+        return Err(error.remedy(format!("say at most {ADAPTIVE_MAX}")));
+    }
+    if start >= end && (start, end) != (0, 0) {
+        let error = ObjectError::field("adaptive-end", format!("it is not above adaptive-start ({start} %)"));
+        return Err(error.remedy("say more than that, or 0 for both, so that timeouts do not shrink"));
     }
     let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
     names.sort_unstable();
@@ -98,6 +111,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         context,
         sessions_max: tenant.sessions_max.unwrap_or_default(),
         source_sessions_max: tenant.source_sessions_max.unwrap_or_default(),
+        watermarks: Watermarks { start: tenant.adaptive_start, end: tenant.adaptive_end },
         revision,
         judges,
         chains,

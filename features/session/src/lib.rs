@@ -2,7 +2,8 @@
 //!
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
-//! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, [`pressure`]: when they
+//!   end earlier, and `expiry`: that they do.
 //! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
@@ -24,6 +25,7 @@ pub mod key;
 pub mod listing;
 pub mod node;
 pub mod policy;
+pub mod pressure;
 pub mod record;
 pub mod room;
 pub mod second;
@@ -194,7 +196,12 @@ pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Resul
     by_tenant(control, P::NODE);
     let of_packet = ["fragment", "unknown-protocol", "icmp-error", "malformed"];
     undecided(control, P::NODE, Undecided::Packet, &of_packet);
-    undecided(control, P::NODE, Undecided::Load, &["session-table-full", "session-quota", "session-source-quota", "handoff-full"]);
+    undecided(
+        control,
+        P::NODE,
+        Undecided::Load,
+        &["session-table-full", "session-quota", "session-source-quota", "handoff-full"],
+    );
     undecided(control, P::NODE, Undecided::NodeBefore, &["no-tenant"]);
     Ok(())
 }

@@ -14,6 +14,7 @@ use quiver_session_events::{Kind, Reason};
 
 use crate::events::{Ended, Subject};
 use crate::key::Key;
+use crate::pressure::Left;
 use crate::record::{Direction, Identity, OWNED_MAX, Record, Records};
 use crate::second::{Seconds, reference};
 use crate::shard::Shard;
@@ -255,6 +256,11 @@ impl Sessions {
         }
         Ok(())
     }
+    /// What the present number of sessions leaves of a tenant's timeouts.
+    #[inline(always)]
+    pub(crate) fn left(&self, tenant: &TenantRow) -> Left {
+        if tenant.watermarks.are_off() { Left::ALL } else { tenant.watermarks.left(self.len(), self.most) }
+    }
     /// Ticks of an interval of the wheels.
     pub fn interval(&self) -> u32 {
         self.interval
@@ -324,9 +330,10 @@ pub(crate) fn idle(record: &Record, ticks: u32) -> u32 {
     if passed > i32::MAX as u32 { 0 } else { passed }
 }
 
-/// Ticks until a session ends if no packet comes; None if its time has passed.
-pub(crate) fn remaining(record: &Record, tenant: &TenantRow, ticks: u32) -> Option<u32> {
-    let timeout = timeout_ticks(record.status().timeout, tenant);
+/// Ticks until a session ends if no packet comes, with what pressure leaves of its timeout; None if its time has passed.
+pub(crate) fn remaining(record: &Record, (tenant, left): (&TenantRow, Left), ticks: u32) -> Option<u32> {
+    let number = record.status().timeout;
+    let timeout = left.of(number, timeout_ticks(number, tenant));
     timeout.checked_sub(idle(record, ticks)).filter(|left| *left > 0)
 }
 

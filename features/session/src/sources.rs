@@ -96,7 +96,8 @@ impl Sources {
     }
     /// The count of a source on a worker. Of another worker it may have gone and be a new one: then it is wrong for one packet.
     fn find(&self, worker: usize, source: &Source) -> Option<(Reference, &Count)> {
-        let is = |at: Reference| usize::from(at.owner) == worker && self.count(at).is_some_and(|count| count.is(source));
+        let is =
+            |at: Reference| usize::from(at.owner) == worker && self.count(at).is_some_and(|count| count.is(source));
         let at = self.directory.find(self.hash(worker, source), is)?;
         Some((at, self.count(at)?))
     }
@@ -118,11 +119,13 @@ impl Sources {
             return Ok(());
         }
         let index = free.free.pop().unwrap_or(free.fresh);
-        let count = self.counts.get(worker).and_then(|counts| counts.obtain(index as usize)).ok_or(Reason::TableFull)?;
+        let count =
+            self.counts.get(worker).and_then(|counts| counts.obtain(index as usize)).ok_or(Reason::TableFull)?;
         free.fresh = free.fresh.max(index + 1);
         count.store(source);
         count.sessions.store(1, Relaxed);
-        let is_same = |at: Reference| usize::from(at.owner) == worker && self.count(at).is_some_and(|count| count.is(source));
+        let is_same =
+            |at: Reference| usize::from(at.owner) == worker && self.count(at).is_some_and(|count| count.is(source));
         match self.directory.insert(self.hash(worker, source), reference(worker, index), is_same) {
             Inserted::New => Ok(()),
             _ => {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiver_control::{LowestFree, Object, Record};
 use quiver_engine::{Counter, Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
+use crate::pressure::Watermarks;
 use crate::record::Direction;
 use crate::service::{CREATE, Chain};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
@@ -63,12 +64,19 @@ pub struct Tenant {
     /// commands begin as session-first.
     #[default(EntryMode::PolicyFirst)]
     pub entry: EntryMode,
+    /// Share of the table's sessions, in percent, from which on timeouts shrink: those of sessions without an answer first. Tenants of
+    /// VPP's API and commands begin with 0 for both shares: timeouts never shrink.
+    #[default(60)]
+    pub adaptive_start: u32,
+    /// Share at which nothing would be left of timeouts.
+    #[default(120)]
+    pub adaptive_end: u32,
 }
 
 impl Tenant {
     /// A tenant as VPP's clients expect it.
     pub(crate) fn of_vpp(id: u32, context: Option<u32>) -> Tenant {
-        Tenant { context, entry: EntryMode::SessionFirst, ..Tenant::new(id) }
+        Tenant { context, entry: EntryMode::SessionFirst, adaptive_start: 0, adaptive_end: 0, ..Tenant::new(id) }
     }
     /// The context.
     pub fn context(&self) -> u32 {
@@ -124,6 +132,8 @@ pub struct TenantRow {
     pub sessions_max: u32,
     /// Sessions that a source may have begun; 0: any number.
     pub source_sessions_max: u32,
+    /// Shares of the table at which timeouts shrink.
+    pub watermarks: Watermarks,
     /// Changes with `judges`, and from tenant to tenant of a slot.
     pub revision: u32,
     /// Services that a packet without a session passes before one begins; empty if sessions come first.
@@ -215,6 +225,8 @@ pub struct Tenants {
     counters: TenantCounters,
     rows: Publisher<Paged<TenantRow>>,
     slots: BTreeMap<u32, u16>,
+    /// Lower watermarks of tenants whose timeouts shrink, and how many have each.
+    starts: BTreeMap<u32, u32>,
     /// Slots of tenants, and those whose sessions are being ended.
     taken: BTreeSet<u16>,
     free: LowestFree,
@@ -222,9 +234,9 @@ pub struct Tenants {
 
 impl Tenants {
     pub(crate) fn new(dataplane: &Dataplane) -> Tenants {
-        let (slots, taken, free) = Default::default();
+        let (slots, starts, taken, free) = Default::default();
         let rows = Publisher::new(dataplane.domain(), Paged::default());
-        Tenants { counters: TenantCounters::new(dataplane), rows, slots, taken, free }
+        Tenants { counters: TenantCounters::new(dataplane), rows, slots, starts, taken, free }
     }
     /// Counters of all tenants.
     pub(crate) fn counters(&self) -> &TenantCounters {
@@ -267,8 +279,22 @@ impl Tenants {
     pub(crate) fn limit_sources(&self) -> bool {
         self.slots.values().any(|slot| self.row(*slot).source_sessions_max > 0)
     }
+    /// The lowest share of the table, in percent, at which timeouts of a tenant shrink; None if none do.
+    pub(crate) fn adaptive_from(&self) -> Option<u32> {
+        self.starts.first_key_value().map(|(start, _)| *start)
+    }
     /// Sets the row of a slot.
     pub(crate) fn set(&mut self, slot: u16, row: TenantRow) {
+        let before = self.row(slot).watermarks;
+        if !row.watermarks.are_off() {
+            *self.starts.entry(row.watermarks.start).or_default() += 1;
+        }
+        if let Some(tenants) = self.starts.get_mut(&before.start).filter(|_| !before.are_off()) {
+            *tenants -= 1;
+            if *tenants == 0 {
+                self.starts.remove(&before.start);
+            }
+        }
         let mut rows = self.rows.current().clone();
         *rows.get_mut(usize::from(slot)) = row;
         self.rows.publish(rows);

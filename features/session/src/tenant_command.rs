@@ -4,6 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use serde_json::json;
 
+use crate::pressure::Watermarks;
 use crate::record::Direction;
 use crate::service::{Chain, Services, in_order};
 use crate::tenant::{EntryMode, Tenant, TenantId, Tenants};
@@ -27,8 +28,14 @@ pub(crate) fn register(control: &Control) {
     let help = "Set how many sessions a tenant may have at a time; or have the table alone limit them.";
     commands.add(Command::new(set, help, set_sessions_max));
     let set = "set sfdp source-sessions-max tenant <session-tenants> (<max:u32> | none)";
-    let help = "Set how many sessions each source address of a tenant may have begun at a time; or have none limit them.";
+    let help =
+        "Set how many sessions each source address of a tenant may have begun at a time; or have none limit them.";
     commands.add(Command::new(set, help, set_source_sessions_max));
+    let set = "set sfdp adaptive tenant <session-tenants> (start <start:u32> end <end:u32> | none)";
+    let help = "Have timeouts of a tenant shrink while the table of sessions is fuller than a share; or not.";
+    let set = Command::new(set, help, set_adaptive);
+    let set = set.argument("start", "percent of the table from which on they shrink, such as 60");
+    commands.add(set.argument("end", "percent at which nothing would be left of them, such as 120"));
     let set = "set sfdp entry tenant <session-tenants> (session-first | policy-first)";
     let set = Command::new(set, "Set when a tenant's sessions are stored.", set_entry);
     let set = set.argument("session-first", "with their first packet, whatever the chain does with it");
@@ -94,6 +101,14 @@ fn set_entry(control: &Control, given: &Matches) -> Result<Reply, CommandError> 
     Ok(Reply::done())
 }
 
+fn set_adaptive(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    tenant.adaptive_start = given.find("start")?.unwrap_or_default();
+    tenant.adaptive_end = given.find("end")?.unwrap_or_default();
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
 fn set_timeout(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let mut tenant = tenant(control, given)?;
     tenant.set_timeout(&given.get::<String>("name")?, given.get("seconds")?);
@@ -120,6 +135,8 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     let slot = tenants.slot(id).ok_or_else(|| CommandError::new(format!("there is no tenant {id}")))?;
     let (row, counts) = (tenants.row(slot), tenants.counts(slot));
     let [forward, reverse] = row.chains.map(|chain| services(control, &chain));
+    let Watermarks { start, end } = row.watermarks;
+    let shrink = if row.watermarks.are_off() { "never".to_owned() } else { format!("from {start} % to {end} %") };
     let known = control.room::<Timeouts>();
     let timeouts: Vec<_> = known.all().iter().zip(row.timeouts).collect();
     let mut lines = vec![
@@ -130,6 +147,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         format!("  entry: {}", row.entry()),
         format!("  sessions: {}", limit(row.sessions_max)),
         format!("  sessions of a source: {}", limit(row.source_sessions_max)),
+        format!("  timeouts shrink: {shrink}"),
         "counters:".to_owned(),
         format!("  created sessions: {}", counts.created),
         format!("  removed sessions: {}", counts.removed),
@@ -147,6 +165,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         "created-sessions": counts.created, "removed-sessions": counts.removed,
         "evicted-sessions": counts.evicted, "denied-packets": counts.denied, "entry": row.entry().to_string(),
         "sessions-max": row.sessions_max, "source-sessions-max": row.source_sessions_max,
+        "adaptive-start": start, "adaptive-end": end,
         "incoming-packets": counts.incoming.packets, "incoming-bytes": counts.incoming.bytes, "timeouts": timeouts,
     });
     Ok(Reply::new(lines.join("\n"), json))

@@ -54,7 +54,12 @@ impl Work<'_> {
         true
     }
     /// The key of a row that is judged, and whether its source is the higher end.
-    pub(crate) fn judged_key(&self, cx: &Context<'_>, (frame, i): (&Frame, usize), judged: Judged) -> Option<(Key, bool)> {
+    pub(crate) fn judged_key(
+        &self,
+        cx: &Context<'_>,
+        (frame, i): (&Frame, usize),
+        judged: Judged,
+    ) -> Option<(Key, bool)> {
         let context = self.rows.get(usize::from(judged.slot))?.context;
         let flow = self.parsers.get(judged.format)?(frame, cx.pool, i, self.upper).ok()?;
         Some(Key::new(flow.ends, context, (flow.protocol, judged.format)))

@@ -97,17 +97,22 @@ fn judge(cx: &Context<'_>, frame: &Frame, i: usize) -> Judgment {
 
 impl Node for Lifecycle {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.reads.each_judged((cx, frame), (Next::ARCS.len(), Next::NoSession), judge, |work, cx, frame, i, packet| {
-            let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
-            let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
-            if !is_tcp && !cx.is_rehearsal() {
-                self.other(work, packet);
-            }
-            if passes {
-                work.pass(cx, frame, i, packet);
-            } else {
-                frame.next[i] = Next::NoSyn.into();
-            }
-        });
+        self.reads.each_judged(
+            (cx, frame),
+            (Next::ARCS.len(), Next::NoSession),
+            judge,
+            |work, cx, frame, i, packet| {
+                let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
+                let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
+                if !is_tcp && !cx.is_rehearsal() {
+                    self.other(work, packet);
+                }
+                if passes {
+                    work.pass(cx, frame, i, packet);
+                } else {
+                    frame.next[i] = Next::NoSyn.into();
+                }
+            },
+        );
     }
 }

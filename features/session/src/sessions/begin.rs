@@ -81,7 +81,7 @@ impl Sessions {
         let is_same = |other| self.record(other).is_some_and(|other| other.is(key, hash));
         match self.directory.insert(hash, new, is_same) {
             Inserted::New => {
-                let timeout = timeout_ticks(EMBRYONIC, tenant);
+                let timeout = self.left(tenant).of(EMBRYONIC, timeout_ticks(EMBRYONIC, tenant));
                 shard.begun(index, now.interval_after(timeout, self.interval));
                 owned.created.add(slot.into(), 1);
                 if let Some(events) = &mut shard.events {

@@ -116,7 +116,8 @@ impl Draw {
                     let (chains, timeouts) = (self.equal_chains(), self.timeouts());
                     let tenant = self.with_limits(Tenant { family, context, chains, timeouts, ..Tenant::default() });
                     let (interface, packet) = (self.random.usize(..INTERFACES), self.packet(family, &[]));
-                    let packets = (0..3).map(|_| self.again(packet)).collect();
+                    let count = if tenant.policy_first { 1 } else { 3 };
+                    let packets = (0..count).map(|_| self.again(packet)).collect();
                     Action::Replace(id, tenant, interface, packets)
                 }
             },

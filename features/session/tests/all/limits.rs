@@ -290,6 +290,42 @@ fn where_policy_comes_first_a_flood_that_it_refuses_leaves_nothing() {
 }
 
 #[test]
+fn under_pressure_timeouts_shrink_and_those_of_unanswered_sessions_first() {
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 100);
+    for (line, what) in [("start 50 end 50", "above adaptive-start"), ("start 0 end 2000", "at most 1000")] {
+        let error = daemon.run(&format!("set sfdp adaptive tenant 1 {line}")).expect_err("it is out of range");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    daemon.configure("set sfdp adaptive tenant 1 start 50 end 100");
+    (1..=80).for_each(|port| establish(&mut daemon, ip6, port));
+    let live = |daemon: &Daemon| daemon.control().room::<Room>().sessions().expect("they have begun").len();
+    // Those of established sessions shrink from 75 % on: at 80 % to 96 s.
+    daemon.advance(Duration::from_secs(94)).expect("it settles");
+    assert_eq!(live(&daemon), 80);
+    // Each session that ends takes some of the pressure away: after 110 s these are as many as have 110 s.
+    daemon.advance(Duration::from_secs(16)).expect("it settles");
+    assert!((77..=78).contains(&live(&daemon)), "{}", live(&daemon));
+    // Without an answer, 78 % leave 2.2 s of 5 s.
+    daemon.send("pg0", &datagram(ip6, false, 1000)).expect("it is up");
+    daemon.settle().expect("it settles");
+    let unanswered = |daemon: &mut Daemon| states(daemon).get("embryonic").copied();
+    let listed = daemon.run("show session port 1000").expect("it is a command").json;
+    let seconds = listed[0]["seconds"].as_f64();
+    assert!(seconds.is_some_and(|seconds| (2.0..2.4).contains(&seconds)), "{listed}");
+    daemon.advance(Duration::from_secs(1)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), Some(1));
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), None);
+    // As in VPP.
+    daemon.configure("set sfdp adaptive tenant 1 none");
+    daemon.send("pg0", &datagram(ip6, false, 1001)).expect("it is up");
+    daemon.advance(Duration::from_secs(4)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), Some(1));
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
 fn records_of_ended_sessions_are_used_again() {
     let (_, ip6, way) = WAYS[0];
     let mut daemon = router(way, 64);

@@ -134,7 +134,8 @@ impl Oracle {
             let rules = &self.tenants[&tenant];
             let of_source = |session: &&Session| session.tenant == tenant && session.initiator.0 == packet.source.0;
             let has = self.sessions.values().filter(of_source).count();
-            if rules.policy_first && !rules.permits(packet) || rules.source_max.is_some_and(|most| has >= most as usize) {
+            if rules.policy_first && !rules.permits(packet) || rules.source_max.is_some_and(|most| has >= most as usize)
+            {
                 return false;
             }
         }

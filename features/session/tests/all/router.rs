@@ -113,8 +113,10 @@ impl Router {
         let timeouts = timeouts.map(|(name, seconds)| TenantTimeout { name: (*name).to_owned(), seconds }).collect();
         let entry = if tenant.policy_first { EntryMode::PolicyFirst } else { EntryMode::SessionFirst };
         let (context, source_sessions_max) = (Some(tenant.context), tenant.source_max);
-        let object =
-            Tenant { context, forward, reverse, timeouts, source_sessions_max, entry, ..Tenant::new(id) };
+        // The model knows no pressure.
+        let (adaptive_start, adaptive_end) = (0, 0);
+        let limits = Tenant { source_sessions_max, adaptive_start, adaptive_end, ..Tenant::new(id) };
+        let object = Tenant { context, forward, reverse, timeouts, entry, ..limits };
         self.control().put(object).expect("the tenant is valid");
     }
 
