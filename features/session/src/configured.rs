@@ -7,7 +7,7 @@ use crate::interface::no_space;
 use crate::pressure::Watermarks;
 use crate::room::{Room, secret};
 use crate::service::{CHAIN_MAX, Chain, Services};
-use crate::tenant::{EntryMode, TENANTS_MAX, Tenant, TenantRow, Tenants, next_revision};
+use crate::tenant::{EntryMode, TENANTS_MAX, TcpChecks, Tenant, TenantRow, Tenants, next_revision};
 use crate::timeouts::Timeouts;
 
 /// Highest share of the table, in percent, that a watermark may be.
@@ -95,6 +95,10 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.source_sessions_max.is_some()) {
         sessions.count_sources(secret()).map_err(no_space)?;
     }
+    let is_strict = tenant.tcp == TcpChecks::Strict;
+    if let Some(sessions) = control.room::<Room>().sessions().filter(|_| is_strict) {
+        sessions.keep_windows().map_err(no_space)?;
+    }
     let mut tenants = control.room_mut::<Tenants>();
     let slot = match tenants.slot(tenant.id) {
         Some(slot) => slot,
@@ -111,6 +115,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         context,
         sessions_max: tenant.sessions_max.unwrap_or_default(),
         source_sessions_max: tenant.source_sessions_max.unwrap_or_default(),
+        is_strict,
         watermarks: Watermarks { start: tenant.adaptive_start, end: tenant.adaptive_end },
         revision,
         judges,

@@ -164,8 +164,14 @@ pub(crate) fn begin(control: &Control) -> io::Result<()> {
     let counters = control.room::<Tenants>().counters().clone();
     let begun = control.room_mut::<Room>().make(workers, &counters)?;
     let sessions = control.room::<Room>().sessions();
-    if let Some(sessions) = sessions.filter(|_| control.room::<Tenants>().limit_sources()) {
-        sessions.count_sources(secret())?;
+    if let Some(sessions) = sessions {
+        let tenants = control.room::<Tenants>();
+        if tenants.limit_sources() {
+            sessions.count_sources(secret())?;
+        }
+        if tenants.are_strict() {
+            sessions.keep_windows()?;
+        }
     }
     if let Some(begun) = begun {
         control.spawn("sessions", rounds(control.clone(), begun));

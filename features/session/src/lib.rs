@@ -7,7 +7,8 @@
 //! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
-//! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
+//! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`segment`]: their segments; [`tcp`]: states of connections. `windows`: strict checks
+//!   of their segments.
 //! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
 //! - [`listing`]: sessions for people and clients; `command`, `tenant_command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod pressure;
 pub mod record;
 pub mod room;
 pub mod second;
+pub mod segment;
 pub mod service;
 pub mod sessions;
 pub mod shard;
@@ -38,6 +40,7 @@ pub mod tenant;
 mod tenant_command;
 pub mod timeouts;
 pub mod translation;
+mod windows;
 
 pub use interface::{SessionInterface, enter, no_space};
 pub use quiver_session_events::Reason;
@@ -233,7 +236,7 @@ fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionErr
         control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
         register_service(control, Service::judge(name))?;
         by_tenant(control, name);
-        undecided(control, name, Undecided::Packet, &["no-syn"]);
+        undecided(control, name, Undecided::Packet, &["no-syn", "tcp-flags", "tcp-out-of-window", "tcp-fragment"]);
         undecided(control, name, Undecided::NodeBefore, &["no-session"]);
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use atomic_refcell::AtomicRefCell;
 use quiver_engine::{Counter, Metadata, Row};
 use quiver_table::directory::Home;
-use quiver_table::{Directory, KeyedHash, Reference};
+use quiver_table::{Cells, Directory, KeyedHash, Reference};
 
 use quiver_session_events::{Kind, Reason};
 
@@ -21,6 +21,7 @@ use crate::shard::Shard;
 use crate::sources::{Source, Sources};
 use crate::tenant::{TenantCounters, TenantRow};
 use crate::timeouts::seconds;
+use crate::windows::Windows;
 
 mod begin;
 
@@ -176,6 +177,8 @@ pub struct Sessions {
     pub(crate) seconds: OnceLock<Seconds>,
     /// Sessions by their sources, once a tenant limits them.
     sources: OnceLock<Sources>,
+    /// Windows of TCP connections by worker and record, once a tenant's checks are strict.
+    windows: OnceLock<Box<[Cells<Windows>]>>,
     /// Sessions there may be.
     most: usize,
     /// Ticks of an interval of the wheels.
@@ -214,6 +217,7 @@ impl Sessions {
             counters: counters.clone(),
             seconds: OnceLock::new(),
             sources: OnceLock::new(),
+            windows: OnceLock::new(),
             most,
             interval: interval.max(1),
         })
@@ -243,7 +247,25 @@ impl Sessions {
     pub fn bytes(&self) -> usize {
         let seconds = self.seconds.get().map_or(0, Seconds::bytes);
         let sources = self.sources.get().map_or(0, Sources::bytes);
-        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>() + seconds + sources
+        let windows = self.windows.get().map_or(0, |all| all.iter().map(Cells::bytes).sum());
+        let records: usize = self.owned.iter().map(|owned| owned.records.bytes()).sum();
+        self.directory.bytes() + records + seconds + sources + windows
+    }
+    /// Makes the table of windows, unless it is there.
+    ///
+    /// # Errors
+    /// If the system refuses its address space.
+    pub(crate) fn keep_windows(&self) -> io::Result<()> {
+        if self.windows.get().is_none() {
+            let most = (self.most * 2).min(OWNED_MAX);
+            let windows = (0..self.workers()).map(|_| Cells::reserve(most, true)).collect::<io::Result<_>>()?;
+            self.windows.get_or_init(|| windows);
+        }
+        Ok(())
+    }
+    /// The windows of a session of a worker: for this worker. None if no tenant's checks are strict, or the system has no memory.
+    pub(crate) fn windows(&self, worker: usize, index: u32) -> Option<&Windows> {
+        self.windows.get()?.get(worker)?.obtain(index as usize)
     }
     /// Makes the table of sources, unless it is there.
     ///

@@ -37,6 +37,16 @@ quiver_control::choice! {
     } as "entry-mode", "session-first or policy-first";
 }
 
+quiver_control::choice! {
+    /// How segments of TCP are checked.
+    pub enum TcpChecks {
+        /// By flags and the numbers of FINs, as in VPP.
+        Compatible = "compatible",
+        /// By windows and RFC 5961 as well.
+        Strict = "strict",
+    } as "tcp-checks", "compatible or strict";
+}
+
 /// Tenant: sessions with a context of their own, so that addresses may be the same as those of other tenants, and the services that
 /// process their packets.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -64,6 +74,9 @@ pub struct Tenant {
     /// commands begin as session-first.
     #[default(EntryMode::PolicyFirst)]
     pub entry: EntryMode,
+    /// Whether segments of TCP outside of their connection's windows are dropped, and resets end connections by their exact number only.
+    #[default(TcpChecks::Compatible)]
+    pub tcp: TcpChecks,
     /// Share of the table's sessions, in percent, from which on timeouts shrink: those of sessions without an answer first. Tenants of
     /// VPP's API and commands begin with 0 for both shares: timeouts never shrink.
     #[default(60)]
@@ -132,6 +145,8 @@ pub struct TenantRow {
     pub sessions_max: u32,
     /// Sessions that a source may have begun; 0: any number.
     pub source_sessions_max: u32,
+    /// Whether segments of TCP are checked by windows.
+    pub is_strict: bool,
     /// Shares of the table at which timeouts shrink.
     pub watermarks: Watermarks,
     /// Changes with `judges`, and from tenant to tenant of a slot.
@@ -278,6 +293,10 @@ impl Tenants {
     /// Whether a tenant limits the sessions of its sources.
     pub(crate) fn limit_sources(&self) -> bool {
         self.slots.values().any(|slot| self.row(*slot).source_sessions_max > 0)
+    }
+    /// Whether a tenant's checks of TCP are strict.
+    pub(crate) fn are_strict(&self) -> bool {
+        self.slots.values().any(|slot| self.row(*slot).is_strict)
     }
     /// The lowest share of the table, in percent, at which timeouts of a tenant shrink; None if none do.
     pub(crate) fn adaptive_from(&self) -> Option<u32> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::pressure::Watermarks;
 use crate::record::Direction;
 use crate::service::{Chain, Services, in_order};
-use crate::tenant::{EntryMode, Tenant, TenantId, Tenants};
+use crate::tenant::{EntryMode, TcpChecks, Tenant, TenantId, Tenants};
 use crate::timeouts::Timeouts;
 
 pub(crate) fn register(control: &Control) {
@@ -36,6 +36,10 @@ pub(crate) fn register(control: &Control) {
     let set = Command::new(set, help, set_adaptive);
     let set = set.argument("start", "percent of the table from which on they shrink, such as 60");
     commands.add(set.argument("end", "percent at which nothing would be left of them, such as 120"));
+    let set = "set sfdp tcp tenant <session-tenants> (compatible | strict)";
+    let set = Command::new(set, "Set how segments of a tenant's TCP connections are checked.", set_tcp);
+    let set = set.argument("compatible", "by flags and the numbers of FINs, as in VPP");
+    commands.add(set.argument("strict", "by windows and RFC 5961 as well"));
     let set = "set sfdp entry tenant <session-tenants> (session-first | policy-first)";
     let set = Command::new(set, "Set when a tenant's sessions are stored.", set_entry);
     let set = set.argument("session-first", "with their first packet, whatever the chain does with it");
@@ -109,6 +113,13 @@ fn set_adaptive(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::done())
 }
 
+fn set_tcp(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    tenant.tcp = if given.has("strict") { TcpChecks::Strict } else { TcpChecks::Compatible };
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
 fn set_timeout(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let mut tenant = tenant(control, given)?;
     tenant.set_timeout(&given.get::<String>("name")?, given.get("seconds")?);
@@ -137,6 +148,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     let [forward, reverse] = row.chains.map(|chain| services(control, &chain));
     let Watermarks { start, end } = row.watermarks;
     let shrink = if row.watermarks.are_off() { "never".to_owned() } else { format!("from {start} % to {end} %") };
+    let checks = if row.is_strict { TcpChecks::Strict } else { TcpChecks::Compatible };
     let known = control.room::<Timeouts>();
     let timeouts: Vec<_> = known.all().iter().zip(row.timeouts).collect();
     let mut lines = vec![
@@ -148,6 +160,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         format!("  sessions: {}", limit(row.sessions_max)),
         format!("  sessions of a source: {}", limit(row.source_sessions_max)),
         format!("  timeouts shrink: {shrink}"),
+        format!("  checks of TCP: {checks}"),
         "counters:".to_owned(),
         format!("  created sessions: {}", counts.created),
         format!("  removed sessions: {}", counts.removed),
@@ -165,7 +178,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         "created-sessions": counts.created, "removed-sessions": counts.removed,
         "evicted-sessions": counts.evicted, "denied-packets": counts.denied, "entry": row.entry().to_string(),
         "sessions-max": row.sessions_max, "source-sessions-max": row.source_sessions_max,
-        "adaptive-start": start, "adaptive-end": end,
+        "tcp": checks.to_string(), "adaptive-start": start, "adaptive-end": end,
         "incoming-packets": counts.incoming.packets, "incoming-bytes": counts.incoming.bytes, "timeouts": timeouts,
     });
     Ok(Reply::new(lines.join("\n"), json))
