@@ -98,8 +98,8 @@ impl Work<'_> {
         let (at, is_first) = match found {
             Found::Here(index) => (self.sessions.at(cx.worker, index), true),
             Found::There(at) => (at, false),
-            Found::Full | Found::Quota => {
-                self.denied(cx, (&search.key, search.is_from_high), slot, found.reason());
+            Found::Refused(reason) => {
+                self.denied(cx, (&search.key, search.is_from_high), slot, reason);
                 return false;
             }
         };

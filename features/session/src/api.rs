@@ -35,13 +35,13 @@ pub(crate) fn register(control: &Control) {
         file.request(slow_path::set_icmp_error_node);
         file.dump(|control, SfdpServiceDump {}| {
             let services = control.room::<Services>();
-            let details = |(index, service): (usize, &crate::service::Service)| SfdpServiceDetails {
+            let details = |(index, service): (u8, &crate::service::Service)| SfdpServiceDetails {
                 node_name: service.name.into(),
                 scope: "default".into(),
                 is_terminal: service.is_terminal,
-                index: index as u8,
+                index,
             };
-            services.all().iter().enumerate().map(details).collect::<Vec<_>>()
+            services.named().map(details).collect::<Vec<_>>()
         });
     });
     quiver_compat::add(control, "interface_input", (0, 0, 1), |file| file.request(input_set));
@@ -202,7 +202,7 @@ fn tenant_add_del(control: &Control, request: SfdpTenantAddDel) -> Result<(), Re
         let why = format!("tenant_id: there is a tenant {tenant_id} already");
         return Err(Refusal::new(Retval::ENTRY_ALREADY_EXISTS, why));
     }
-    Ok(control.put(Tenant { context: (context_id != NONE).then_some(context_id), ..Tenant::new(tenant_id) })?)
+    Ok(control.put(Tenant::of_vpp(tenant_id, (context_id != NONE).then_some(context_id)))?)
 }
 
 fn set_services(control: &Control, request: SfdpSetServices) -> Result<(), Refusal> {

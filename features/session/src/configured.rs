@@ -3,10 +3,16 @@
 use quiver_control::{Change, Control, ObjectError};
 
 use crate::expiry::{end_sessions_of, review_sessions_of};
+use crate::interface::no_space;
+use crate::pressure::Watermarks;
+use crate::room::{Room, secret};
 use crate::service::{CHAIN_MAX, Chain, Services};
 use crate::slow_path::SlowPaths;
-use crate::tenant::{TENANTS_MAX, Tenant, TenantRow, Tenants};
+use crate::tenant::{EntryMode, TENANTS_MAX, TcpChecks, Tenant, TenantRow, Tenants, next_revision};
 use crate::timeouts::Timeouts;
+
+/// Highest share of the table, in percent, that a watermark may be.
+const ADAPTIVE_MAX: u32 = 1000;
 
 /// Checks a tenant on its own.
 pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
@@ -16,9 +22,21 @@ pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
             return Err(ObjectError::field(field, what).remedy(format!("name at most {CHAIN_MAX}")));
         }
     }
-    if tenant.sessions_max == Some(0) {
-        let error = ObjectError::field("sessions-max", "a tenant without sessions forwards nothing");
-        return Err(error.remedy("say 1 or more, or leave it out"));
+    let limits = [
+        ("sessions-max", tenant.sessions_max, "a tenant without sessions forwards nothing"),
+        ("source-sessions-max", tenant.source_sessions_max, "sources without sessions send nothing"),
+    ];
+    if let Some((field, _, what)) = limits.into_iter().find(|(_, most, _)| *most == Some(0)) {
+        return Err(ObjectError::field(field, what).remedy("say 1 or more, or leave it out"));
+    }
+    let (start, end) = (tenant.adaptive_start, tenant.adaptive_end);
+    if end > ADAPTIVE_MAX {
+        let error = ObjectError::field("adaptive-end", format!("{end} % of the table is out of range"));
+        return Err(error.remedy(format!("say at most {ADAPTIVE_MAX}")));
+    }
+    if start >= end && (start, end) != (0, 0) {
+        let error = ObjectError::field("adaptive-end", format!("it is not above adaptive-start ({start} %)"));
+        return Err(error.remedy("say more than that, or 0 for both, so that timeouts do not shrink"));
     }
     let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
     names.sort_unstable();
@@ -34,7 +52,7 @@ fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, Obje
     let mut numbers = vec![];
     for name in names {
         let number = services.number(name).ok_or_else(|| {
-            let known: Vec<_> = services.all().iter().map(|service| service.name).collect();
+            let known: Vec<_> = services.named().map(|(_, service)| service.name).collect();
             ObjectError::field(field, format!("there is no service `{name}`"))
                 .remedy(format!("name some of {}", known.join(", ")))
         })?;
@@ -72,6 +90,17 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         }
         tenant.timeouts(&known)
     };
+    let judges = match tenant.entry {
+        EntryMode::SessionFirst => Chain::default(),
+        EntryMode::PolicyFirst => control.room::<Services>().judges(&chains[0]),
+    };
+    if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.source_sessions_max.is_some()) {
+        sessions.count_sources(secret()).map_err(no_space)?;
+    }
+    let is_strict = tenant.tcp == TcpChecks::Strict;
+    if let Some(sessions) = control.room::<Room>().sessions().filter(|_| is_strict) {
+        sessions.keep_windows().map_err(no_space)?;
+    }
     let mut tenants = control.room_mut::<Tenants>();
     let slot = match tenants.slot(tenant.id) {
         Some(slot) => slot,
@@ -81,11 +110,25 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     };
     let old = tenants.row(slot);
     let (id, context) = (tenant.id, tenant.context());
-    let sessions_max = tenant.sessions_max.unwrap_or_default();
-    let new = TenantRow { is_there: true, id, context, sessions_max, chains, timeouts, slow_paths };
+    let revision = if old.judges == judges { old.revision } else { next_revision(old.revision) };
+    let new = TenantRow {
+        is_there: true,
+        id,
+        context,
+        sessions_max: tenant.sessions_max.unwrap_or_default(),
+        source_sessions_max: tenant.source_sessions_max.unwrap_or_default(),
+        is_strict,
+        watermarks: Watermarks { start: tenant.adaptive_start, end: tenant.adaptive_end },
+        revision,
+        judges,
+        chains,
+        timeouts,
+        slow_paths,
+    };
     tenants.set(slot, new);
     drop(tenants);
-    if old.is_there && (old.context, old.timeouts) != (new.context, new.timeouts) {
+    let counts_sources = old.source_sessions_max == 0 && new.source_sessions_max > 0;
+    if old.is_there && (counts_sources || (old.context, old.timeouts) != (new.context, new.timeouts)) {
         review_sessions_of(control, slot);
     }
     Ok(())

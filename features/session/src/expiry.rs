@@ -16,7 +16,7 @@ use quiver_session_events::Reason;
 
 use crate::key::Key;
 use crate::record::{Identity, Record, State};
-use crate::room::Room;
+use crate::room::{Room, secret};
 use crate::second::Second;
 use crate::sessions::{Owned, Sessions, Time, remaining};
 use crate::shard::Shard;
@@ -68,15 +68,29 @@ fn reason(record: &Record) -> Reason {
     if is_finished { Reason::Finished } else { Reason::Timeout }
 }
 
+/// Tenants, as a round sees them.
+#[derive(Clone)]
+struct Rules {
+    rows: Paged<TenantRow>,
+    /// Share of the table, in percent, from which on timeouts of some tenant shrink.
+    adaptive_from: Option<u32>,
+}
+
+impl Rules {
+    /// The tenant of a session.
+    fn row(&self, record: &Record) -> TenantRow {
+        self.rows.get(usize::from(record.identity().tenant())).copied().unwrap_or_default()
+    }
+    /// Whether timeouts of a tenant may be shorter now than they were when a session's next look was planned.
+    fn have_pressure(&self, sessions: &Sessions) -> bool {
+        let share = sessions.len() as u64 * 100;
+        self.adaptive_from.is_some_and(|from| share > u64::from(from) * sessions.capacity() as u64)
+    }
+}
+
 /// A worker's part of a round: ends those of its sessions whose time has passed, by these tenants' timeouts. Control's clock says `said`
 /// and this date.
-fn round(
-    worker: &mut Worker,
-    sessions: &Sessions,
-    number: usize,
-    rows: &Paged<TenantRow>,
-    (said, date): (u64, u64),
-) -> Report {
+fn round(worker: &mut Worker, sessions: &Sessions, number: usize, rules: &Rules, (said, date): (u64, u64)) -> Report {
     let Some(owned) = sessions.of(number) else { return Report::default() };
     let mut shard = owned.shard();
     shard.lead.say(said);
@@ -94,8 +108,8 @@ fn round(
             None => break,
         };
         let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
-        let row = rows.get(usize::from(record.identity().tenant())).copied().unwrap_or_default();
-        match remaining(record, &row, time.ticks()) {
+        let row = rules.row(record);
+        match remaining(record, (&row, sessions.left(&row)), time.ticks()) {
             Some(left) => {
                 let mut within = left;
                 if let Some(events) = &mut shard.events {
@@ -105,6 +119,20 @@ fn round(
                 shard.look_at(index, time.interval_after(within, length));
             }
             None => sessions.end(owned, &mut shard, (number, index), (reason(record), time.ticks())),
+        }
+    }
+    if rules.have_pressure(sessions) {
+        let used = shard.used();
+        shard.sweep.begin(time.interval(length), used);
+    }
+    while looks < LOOKS
+        && let Some(index) = shard.sweep.next()
+    {
+        looks += 1;
+        let Some(record) = owned.records.get(index).filter(|record| record.identity().is_live()) else { continue };
+        let row = rules.row(record);
+        if remaining(record, (&row, sessions.left(&row)), time.ticks()).is_none() {
+            sessions.end(owned, &mut shard, (number, index), (reason(record), time.ticks()));
         }
     }
     Report { is_behind: looks == LOOKS, rests: shard.rests(), live: shard.live() }
@@ -135,6 +163,16 @@ pub(crate) fn begin(control: &Control) -> io::Result<()> {
     };
     let counters = control.room::<Tenants>().counters().clone();
     let begun = control.room_mut::<Room>().make(workers, &counters)?;
+    let sessions = control.room::<Room>().sessions();
+    if let Some(sessions) = sessions {
+        let tenants = control.room::<Tenants>();
+        if tenants.limit_sources() {
+            sessions.count_sources(secret())?;
+        }
+        if tenants.are_strict() {
+            sessions.keep_windows()?;
+        }
+    }
     if let Some(begun) = begun {
         control.spawn("sessions", rounds(control.clone(), begun));
     }
@@ -153,11 +191,14 @@ async fn rounds(control: Control, begun: Inbox<()>) {
             continue;
         };
         last = Report::default();
-        let rows = control.room::<Tenants>().rows();
+        let rules = {
+            let tenants = control.room::<Tenants>();
+            Rules { rows: tenants.rows(), adaptive_from: tenants.adaptive_from() }
+        };
         for number in 0..sessions.workers() {
-            let (rows, said) = (rows.clone(), (control.now().0, date(&control)));
+            let (rules, said) = (rules.clone(), (control.now().0, date(&control)));
             let report =
-                ask(&control, &sessions, number, move |worker, all| round(worker, all, number, &rows, said)).await;
+                ask(&control, &sessions, number, move |worker, all| round(worker, all, number, &rules, said)).await;
             last = last.and(report.unwrap_or_default());
         }
         if last.is_behind {
@@ -183,7 +224,7 @@ pub enum Which {
 }
 
 /// A visit to all sessions, or to those of a tenant. It ends all of them; or, after a change of the tenant, only sessions with another context and sessions
-/// that have expired by the new timeouts.
+/// that have expired by the new timeouts; others are counted at their sources if the tenant limits these.
 #[derive(Clone, Copy)]
 struct Visit {
     which: Which,
@@ -199,10 +240,10 @@ impl Visit {
         }
     }
     /// Ticks that are left to a session; None if it ends.
-    fn remaining(&self, record: &Record, time: Time) -> Option<u32> {
+    fn remaining(&self, sessions: &Sessions, record: &Record, time: Time) -> Option<u32> {
         let row = self.changed?;
         record.key().filter(|key| key.context() == row.context)?;
-        remaining(record, &row, time.ticks())
+        remaining(record, (&row, sessions.left(&row)), time.ticks())
     }
     /// Why a session ends that has no time left.
     fn why(&self, record: &Record) -> Reason {
@@ -221,8 +262,13 @@ fn visit_some(worker: &Worker, sessions: &Sessions, (number, first): (usize, u32
         if !visit.concerns(record) {
             continue;
         }
-        match visit.remaining(record, time) {
-            Some(left) => shard.look_at(index, time.interval_after(left, sessions.interval())),
+        match visit.remaining(sessions, record, time) {
+            Some(left) => {
+                shard.look_at(index, time.interval_after(left, sessions.interval()));
+                if visit.changed.is_some_and(|row| row.source_sessions_max > 0) {
+                    sessions.count_source(&mut shard, number, record);
+                }
+            }
             None => sessions.end(owned, &mut shard, (number, index), (visit.why(record), time.ticks())),
         }
     }

@@ -2,14 +2,17 @@
 //!
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
-//! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
+//! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, [`pressure`]: when they
+//!   end earlier, and `expiry`: that they do.
+//! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
 //! - [`slow_path`]: nodes for packets without a session; `slow_path_command`: their commands.
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
-//! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
+//! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`segment`]: their segments; [`tcp`]: states of connections. `windows`: strict checks
+//!   of their segments.
 //! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
-//! - [`listing`]: sessions for people and clients; `command`: the command line; `shown`: which sessions it lists, and as which texts;
-//!   `top`: those with most traffic. `metrics`: counters of tenants. `api`: VPP's messages.
+//! - [`listing`]: sessions for people and clients; `command`, `tenant_command`: the command line; `shown`: which sessions it lists, and as
+//!   which texts; `top`: those with most traffic. `metrics`: counters of tenants. `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 pub mod admission;
@@ -25,20 +28,26 @@ pub mod key;
 pub mod listing;
 mod metrics;
 pub mod node;
+pub mod policy;
+pub mod pressure;
 pub mod record;
 pub mod room;
 pub mod second;
+pub mod segment;
 pub mod service;
 pub mod sessions;
 pub mod shard;
 mod shown;
 pub mod slow_path;
 mod slow_path_command;
+mod sources;
 pub mod tcp;
 pub mod tenant;
+mod tenant_command;
 pub mod timeouts;
 mod top;
 pub mod translation;
+mod windows;
 
 pub use interface::{SessionInterface, enter, no_space};
 pub use quiver_session_events::Reason;
@@ -46,6 +55,8 @@ pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
 pub use tenant::Tenant;
 pub use timeouts::register_timeout;
+
+use std::sync::Arc;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::{Outbox, channel};
@@ -58,6 +69,7 @@ use quiver_wire::{V4, V6};
 use exporters::EventRoom;
 use interface::Tracked;
 use key::{Formats, KeyFormat};
+use node::create::Create;
 use node::input::Input;
 use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
 use node::lookup::{Finder, IpParser, Lookup, Parser};
@@ -97,7 +109,8 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
         let events = EventRoom::new(&dataplane);
         (begun, Room::new(dataplane.domain(), heard, mark), Tenants::new(&dataplane), events)
     };
-    let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark };
+    let (upper, parsers) = (upper::key(control), Arc::default());
+    let reads = Reads { shared: room.snapshot(), rows: tenants.snapshot(), mark: room.mark, upper, parsers };
     let incoming = tenants.counters().incoming.clone();
     control.insert_room(room);
     control.insert_room(tenants);
@@ -110,12 +123,14 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     control.objects().add(Kind::new(exporters::apply).check(exporters::check));
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
+    register_create(control, &reads, &begun)?;
     control.insert_room(Parts { reads: reads.clone(), begun, incoming });
     register_family::<V4>(control, KeyFormat { name: "ipv4", show: listing::ip4_end })?;
     register_family::<V6>(control, KeyFormat { name: "ipv6", show: listing::ip6_end })?;
     register_lifecycle(control, &reads)?;
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
+    tenant_command::register(control);
     command::register(control);
     event_command::register(control);
     top::register(control);
@@ -132,6 +147,22 @@ fn register_owner(control: &Control, reads: &Reads) -> Result<(), SessionError> 
     add_passing(control, node::owner::NAME).map_err(DataplaneError::from)?;
     undecided(control, node::owner::NAME, Undecided::Load, &["session-gone"]);
     by_tenant(control, node::owner::NAME);
+    Ok(())
+}
+
+/// Registers the node at which sessions begin whose first packets have been judged.
+fn register_create(control: &Control, reads: &Reads, begun: &Outbox<()>) -> Result<(), SessionError> {
+    let (reads, begun, name) = (reads.clone(), begun.clone(), node::create::NAME);
+    let make = move |seed: Seed| Create::new(reads.clone(), begun.of(seed));
+    let spec = NodeSpec::new(name, node::create::Next::ARCS, make);
+    control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
+    // Its packets pass on along chains, and its place among the services is fixed.
+    register_service(control, Service::new(name))?;
+    debug_assert_eq!(control.room::<Services>().all()[usize::from(service::CREATE)].name, name);
+    by_tenant(control, name);
+    undecided(control, name, Undecided::NodeBefore, &["no-session"]);
+    let full = ["session-table-full", "session-quota", "session-source-quota"];
+    undecided(control, name, Undecided::Load, &full);
     Ok(())
 }
 
@@ -157,13 +188,13 @@ pub fn reads(control: &Control) -> Reads {
 /// If the format is there, or the graph refuses the node.
 pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Result<(), SessionError> {
     let format = control.room_mut::<Formats>().add(format)?;
-    let upper = upper::key(control);
     let (reads, begun, incoming) = {
         let parts = control.room::<Parts>();
+        parts.reads.parsers.set(format, P::flow);
         (parts.reads.clone(), parts.begun.clone(), parts.incoming.clone())
     };
     let make = move |seed: Seed| {
-        let finder = Finder::<P>::new(format, upper, begun.of(seed));
+        let finder = Finder::<P>::new(format, begun.of(seed));
         Lookup::new(reads.clone(), incoming.row(seed.worker), finder)
     };
     let spec = NodeSpec::new(P::NODE, node::lookup::Next::ARCS, make).describe(P::describe);
@@ -177,7 +208,12 @@ pub fn register_parser<P: Parser>(control: &Control, format: KeyFormat) -> Resul
     by_tenant(control, P::NODE);
     let of_packet = ["fragment", "unknown-protocol", "icmp-error", "malformed"];
     undecided(control, P::NODE, Undecided::Packet, &of_packet);
-    undecided(control, P::NODE, Undecided::Load, &["session-table-full", "session-quota", "handoff-full"]);
+    undecided(
+        control,
+        P::NODE,
+        Undecided::Load,
+        &["session-table-full", "session-quota", "session-source-quota", "handoff-full"],
+    );
     undecided(control, P::NODE, Undecided::NodeBefore, &["no-tenant"]);
     Ok(())
 }
@@ -207,9 +243,9 @@ fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionErr
     for spec in specs {
         let name = spec.name();
         control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
-        register_service(control, Service::new(name))?;
+        register_service(control, Service::judge(name))?;
         by_tenant(control, name);
-        undecided(control, name, Undecided::Packet, &["no-syn"]);
+        undecided(control, name, Undecided::Packet, &["no-syn", "tcp-flags", "tcp-out-of-window", "tcp-fragment"]);
         undecided(control, name, Undecided::NodeBefore, &["no-session"]);
     }
     Ok(())

@@ -47,7 +47,7 @@ impl Listed {
             return None;
         }
         let ticks = owned.time_of_control(control.now().0).ticks();
-        let left = remaining(record, &tenant, ticks).unwrap_or_default();
+        let left = remaining(record, (&tenant, sessions.left(&tenant)), ticks).unwrap_or_default();
         let listed = Listed {
             worker,
             index,

@@ -68,13 +68,14 @@ impl Direction {
     }
 }
 
-/// The part that is constant while a session lives, in a word: protocol 8 bits, format 4, initiator 1, live 1, tenant 16 from bit 16 on,
+/// The part that is constant while a session lives, in a word: protocol 8 bits, format 4, initiator 1, live 1, counted 1, tenant 16 from bit 16 on,
 /// generation 24 from bit 32 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64);
 
 const FROM_HIGH: u64 = 1 << 12;
 const LIVE: u64 = 1 << 13;
+const COUNTED: u64 = 1 << 14;
 /// Bits of a generation.
 pub const GENERATION: u32 = (1 << 24) - 1;
 
@@ -94,6 +95,10 @@ impl Identity {
     /// Whether the initiator is the higher end.
     pub fn is_from_high(self) -> bool {
         self.0 & FROM_HIGH != 0
+    }
+    /// Whether the session's source counts it.
+    pub(crate) fn is_counted(self) -> bool {
+        self.0 & COUNTED != 0
     }
     /// Slot of the tenant.
     pub fn tenant(self) -> u16 {
@@ -206,6 +211,10 @@ impl Record {
         let kind = key.kind();
         // Control, which does not come by the directory, finds the other fields once it sees this one.
         self.identity.store(kind | from_high | LIVE | u64::from(tenant) << 16 | generation << 32, Release);
+    }
+    /// Notes that the session's source counts it; for the owner.
+    pub(crate) fn set_counted(&self) {
+        self.identity.store(self.identity.load(Relaxed) | COUNTED, Release);
     }
     /// Ticks since an event told of its traffic, or since it began.
     pub(crate) fn since_told(&self, now: u32) -> u32 {

@@ -20,20 +20,26 @@ pub struct Service {
     pub arc: ArcSpec,
     /// Whether a chain ends with it.
     pub is_terminal: bool,
+    /// Whether it judges packets without a session, of tenants whose policy comes first.
+    pub judges: bool,
 }
 
 impl Service {
     /// A service whose node passes packets on along the chain.
     pub const fn new(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec::to_node(name), is_terminal: false }
+        Service { name, arc: ArcSpec::to_node(name), is_terminal: false, judges: false }
+    }
+    /// A service whose node also judges packets without a session ([`Reads::each_judged`](crate::node::pass::Reads::each_judged)).
+    pub const fn judge(name: &'static str) -> Service {
+        Service { judges: true, ..Service::new(name) }
     }
     /// A node at which chains end.
     pub const fn terminal(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec::to_node(name), is_terminal: true }
+        Service { name, arc: ArcSpec::to_node(name), is_terminal: true, judges: false }
     }
     /// The service that drops packets.
     pub const fn drop(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec { name, to: To::Drop }, is_terminal: true }
+        Service { name, arc: ArcSpec { name, to: To::Drop }, is_terminal: true, judges: false }
     }
 }
 
@@ -47,15 +53,30 @@ pub struct Services {
 
 /// The number of the service that drops packets.
 pub const DROP: u8 = 0;
+/// The number of the node at which a session begins whose packet has been judged. It is in no chain that people name.
+pub const CREATE: u8 = 1;
 
 impl Services {
     /// All, by number.
     pub fn all(&self) -> &[Service] {
         &self.services
     }
+    /// Those of which chains can consist, with their numbers.
+    pub fn named(&self) -> impl Iterator<Item = (u8, &Service)> {
+        (0..).zip(&self.services).filter(|(number, _)| *number != CREATE)
+    }
     /// The number of a service.
     pub fn number(&self, name: &str) -> Option<u8> {
-        self.services.iter().position(|service| service.name == name).map(|number| number as u8)
+        self.named().find(|(_, service)| service.name == name).map(|(number, _)| number)
+    }
+    /// The services that a packet passes before a session begins, of a tenant with this chain of initiators: those of the chain that
+    /// judge; then the session begins, unless the chain drops all packets.
+    pub(crate) fn judges(&self, forward: &Chain) -> Chain {
+        let known = |number: &u8| self.services.get(usize::from(*number));
+        let judges = forward.services().iter().filter(|number| known(number).is_some_and(|service| service.judges));
+        let forwards = forward.last() != DROP && known(&forward.last()).is_some_and(|service| service.is_terminal);
+        let judges: Vec<_> = judges.copied().chain([if forwards { CREATE } else { DROP }]).collect();
+        Chain::new(&judges)
     }
 }
 
@@ -94,7 +115,7 @@ pub enum ServiceError {
 pub fn register_service(control: &Control, service: Service) -> Result<(), ServiceError> {
     {
         let mut services = control.room_mut::<Services>();
-        if services.number(service.name).is_some() {
+        if services.services.iter().any(|known| known.name == service.name) {
             return Err(ServiceError::Taken(service.name));
         }
         if services.services.len() == SERVICES_MAX {
@@ -145,6 +166,10 @@ impl Chain {
     /// The numbers of its services.
     pub fn services(&self) -> &[u8] {
         &self.services[..usize::from(self.length)]
+    }
+    /// Whether it has no service.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
     }
     /// Whether it has a service.
     pub fn has(&self, service: u8) -> bool {

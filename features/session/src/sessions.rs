@@ -6,21 +6,25 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use atomic_refcell::AtomicRefCell;
-use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Counter, Metadata, Row};
+use quiver_engine::{Counter, Metadata, Row};
 use quiver_table::directory::Home;
-use quiver_table::{Directory, Inserted, KeyedHash, Reference};
+use quiver_table::{Cells, Directory, KeyedHash, Reference};
 
 use quiver_session_events::{Kind, Reason};
 
 use crate::events::{Ended, Subject};
 use crate::key::Key;
 use crate::metrics;
-use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State, Status};
+use crate::pressure::Left;
+use crate::record::{Direction, Identity, OWNED_MAX, Record, Records};
 use crate::second::{Seconds, reference};
 use crate::shard::Shard;
+use crate::sources::{Source, Sources};
 use crate::tenant::{TenantCounters, TenantRow};
-use crate::timeouts::{EMBRYONIC, seconds};
+use crate::timeouts::seconds;
+use crate::windows::Windows;
+
+mod begin;
 
 /// Ticks of a second.
 pub const TICKS: u32 = 100;
@@ -156,17 +160,8 @@ pub(crate) enum Found {
     Here(u32),
     /// Another worker owns it.
     There(Reference),
-    /// There are as many sessions as there may be, and none gives way.
-    Full,
-    /// The tenant has as many as it may have.
-    Quota,
-}
-
-impl Found {
-    /// Why a packet is denied that found no session.
-    pub(crate) fn reason(self) -> Reason {
-        if self == Found::Quota { Reason::Quota } else { Reason::TableFull }
-    }
+    /// There are as many sessions as there may be, of all, of the tenant or of the source.
+    Refused(Reason),
 }
 
 /// All sessions.
@@ -177,6 +172,10 @@ pub struct Sessions {
     counters: TenantCounters,
     /// Second keys, once a room translates.
     pub(crate) seconds: OnceLock<Seconds>,
+    /// Sessions by their sources, once a tenant limits them.
+    sources: OnceLock<Sources>,
+    /// Windows of TCP connections by worker and record, once a tenant's checks are strict.
+    windows: OnceLock<Box<[Cells<Windows>]>>,
     /// Sessions there may be.
     most: usize,
     /// Sessions that the table keeps room for: with less, each new session makes one give way.
@@ -216,6 +215,8 @@ impl Sessions {
             hash: KeyedHash::new(secret),
             counters: counters.clone(),
             seconds: OnceLock::new(),
+            sources: OnceLock::new(),
+            windows: OnceLock::new(),
             most,
             margin: AtomicUsize::new(0),
             interval: interval.max(1),
@@ -249,7 +250,42 @@ impl Sessions {
     /// Bytes of the directory and of all records.
     pub fn bytes(&self) -> usize {
         let seconds = self.seconds.get().map_or(0, Seconds::bytes);
-        self.directory.bytes() + self.owned.iter().map(|owned| owned.records.bytes()).sum::<usize>() + seconds
+        let sources = self.sources.get().map_or(0, Sources::bytes);
+        let windows = self.windows.get().map_or(0, |all| all.iter().map(Cells::bytes).sum());
+        let records: usize = self.owned.iter().map(|owned| owned.records.bytes()).sum();
+        self.directory.bytes() + records + seconds + sources + windows
+    }
+    /// Makes the table of windows, unless it is there.
+    ///
+    /// # Errors
+    /// If the system refuses its address space.
+    pub(crate) fn keep_windows(&self) -> io::Result<()> {
+        if self.windows.get().is_none() {
+            let most = (self.most * 2).min(OWNED_MAX);
+            let windows = (0..self.workers()).map(|_| Cells::reserve(most, true)).collect::<io::Result<_>>()?;
+            self.windows.get_or_init(|| windows);
+        }
+        Ok(())
+    }
+    /// The windows of a session of a worker: for this worker. None if no tenant's checks are strict, or the system has no memory.
+    pub(crate) fn windows(&self, worker: usize, index: u32) -> Option<&Windows> {
+        self.windows.get()?.get(worker)?.obtain(index as usize)
+    }
+    /// Makes the table of sources, unless it is there.
+    ///
+    /// # Errors
+    /// If the system refuses its address space.
+    pub(crate) fn count_sources(&self, secret: [u64; 4]) -> io::Result<()> {
+        if self.sources.get().is_none() {
+            let sources = Sources::new((self.workers(), self.most), secret)?;
+            self.sources.get_or_init(|| sources);
+        }
+        Ok(())
+    }
+    /// What the present number of sessions leaves of a tenant's timeouts.
+    #[inline(always)]
+    pub(crate) fn left(&self, tenant: &TenantRow) -> Left {
+        if tenant.watermarks.are_off() { Left::ALL } else { tenant.watermarks.left(self.len(), self.most) }
     }
     /// Ticks of an interval of the wheels.
     pub fn interval(&self) -> u32 {
@@ -281,97 +317,6 @@ impl Sessions {
     pub(crate) fn find(&self, key: &Key, hash: u64) -> Option<Reference> {
         self.directory.find(hash, |reference| self.record(reference).is_some_and(|record| record.is(key, hash)))
     }
-    /// Begins a session on a worker, unless another worker begins it in the same moment. `begun` hears of the only session of a worker.
-    pub(crate) fn begin(
-        &self,
-        cx: &Context<'_>,
-        (key, hash): (&Key, u64),
-        (slot, tenant): (u16, &TenantRow),
-        is_from_high: bool,
-        begun: &Outbox<()>,
-    ) -> Found {
-        let Some(owned) = self.of(cx.worker) else { return Found::Full };
-        let (mut shard, now) = (owned.shard(), owned.time(cx.now));
-        if tenant.sessions_max != 0 && self.counters.live(slot) >= tenant.sessions_max.into() {
-            return Found::Quota;
-        }
-        if !self.has_room(&mut shard, (cx.worker, owned), (hash, now)) {
-            return Found::Full;
-        }
-        let Some(index) = shard.take((self.capacity() * 2).min(OWNED_MAX) as u32) else { return Found::Full };
-        let Some(record) = owned.records.allocate(index) else {
-            shard.put_back(index);
-            return Found::Full;
-        };
-        record.begin(key, hash, (slot, is_from_high), now.ticks());
-        record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
-        let new = reference(cx.worker, index);
-        let is_same = |other| self.record(other).is_some_and(|other| other.is(key, hash));
-        match self.directory.insert(hash, new, is_same) {
-            Inserted::New => {
-                let timeout = timeout_ticks(EMBRYONIC, tenant);
-                shard.begun(index, now.interval_after(timeout, self.interval));
-                owned.created.add(slot.into(), 1);
-                owned.metrics.begun(slot);
-                if let Some(events) = &mut shard.events {
-                    events.created(Subject { index, record, second: None }, tenant.id);
-                }
-                if shard.live() == 1 {
-                    begun.send(());
-                }
-                Found::Here(index)
-            }
-            known => {
-                record.end();
-                shard.put_back(index);
-                match known {
-                    Inserted::Known(other) if usize::from(other.owner) == cx.worker => Found::Here(other.index),
-                    Inserted::Known(other) => Found::There(other),
-                    _ => Found::Full,
-                }
-            }
-        }
-    }
-    /// Whether another session may begin on a worker. Where there are as many as there may be, one that has no answer yet, or whose
-    /// connection is closed, gives way to it: under a flood, sessions that nobody answers live only as long as the table has room, and
-    /// those that are established stay.
-    ///
-    /// Workers that begin sessions in the same moment may exceed the number by one each; and by a 64th in all those that have less than
-    /// their share, until others have ended as many of theirs.
-    fn has_room(&self, shard: &mut Shard, owner: (usize, &Owned), (hash, now): (u64, Time)) -> bool {
-        let live = self.len();
-        if live + self.margin.load(Relaxed) < self.most {
-            return true;
-        }
-        let is_given_way = self.give_way(shard, owner, hash, now);
-        if live > self.most && is_given_way {
-            // The owner of more than its share makes up for others.
-            self.give_way(shard, owner, hash.rotate_left(32), now);
-        }
-        let may_exceed = shard.live() < self.most / self.owned.len() && live < self.most + self.most / 64;
-        is_given_way || live < self.most || may_exceed
-    }
-    /// Ends the longest unused one among some sessions of a worker that may give way. False if it found none.
-    fn give_way(&self, shard: &mut Shard, (worker, owned): (usize, &Owned), hash: u64, now: Time) -> bool {
-        /// Records that are looked at, until some of a group may give way.
-        const GROUPS: u64 = 4;
-        const LOOKS: u64 = 16;
-        let used = u64::from(shard.used());
-        let age = |index: u32| {
-            let record = owned.records.get(index).filter(|record| record.identity().is_live())?;
-            let gives_way = record.status().state != State::Established && !record.is_blocked();
-            gives_way.then(|| (now.ticks().wrapping_sub(record.last_seen()), index))
-        };
-        // PERF: the keyed hash of the new session is random enough, and the misses of all looks are under way together.
-        let index = |look: u64| (((hash.wrapping_mul(2 * look + 1) >> 32) * used) >> 32) as u32;
-        let mut oldest = (0..GROUPS).map(|group| (group * LOOKS..(group + 1) * LOOKS).map(index).filter_map(age).max());
-        let Some((_, index)) = oldest.find_map(|found| found) else { return false };
-        if let Some(record) = owned.records.get(index) {
-            owned.evicted.add(record.identity().tenant().into(), 1);
-        }
-        self.end(owned, shard, (worker, index), (Reason::Evicted, now.ticks()));
-        true
-    }
     /// A session of a worker, for its event.
     pub(crate) fn subject<'a>(&self, record: &'a Record, (worker, index): (usize, u32)) -> Subject<'a> {
         let second = self.seconds.get().and_then(|seconds| seconds.get(worker, index));
@@ -388,6 +333,11 @@ impl Sessions {
         owned.removed.add(slot.into(), 1);
         owned.metrics.ended(slot, record.status().state);
         self.directory.remove(self.hash(&key), reference(worker, index));
+        let identity = record.identity();
+        if let Some(sources) = self.sources.get().filter(|_| identity.is_counted()) {
+            let source = Source::of(&key, (identity.tenant(), identity.is_from_high()));
+            sources.leave((worker, &mut shard.sources), &source);
+        }
         if let Some(seconds) = self.seconds.get() {
             seconds.end((worker, index), &key);
         }
@@ -397,7 +347,7 @@ impl Sessions {
 }
 
 /// Ticks without packets after which a session ends; half of those that come round at most.
-fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
+pub(crate) fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
     seconds(timeout, &tenant.timeouts).saturating_mul(TICKS).min(i32::MAX as u32)
 }
 
@@ -408,9 +358,10 @@ pub(crate) fn idle(record: &Record, ticks: u32) -> u32 {
     if passed > i32::MAX as u32 { 0 } else { passed }
 }
 
-/// Ticks until a session ends if no packet comes; None if its time has passed.
-pub(crate) fn remaining(record: &Record, tenant: &TenantRow, ticks: u32) -> Option<u32> {
-    let timeout = timeout_ticks(record.status().timeout, tenant);
+/// Ticks until a session ends if no packet comes, with what pressure leaves of its timeout; None if its time has passed.
+pub(crate) fn remaining(record: &Record, (tenant, left): (&TenantRow, Left), ticks: u32) -> Option<u32> {
+    let number = record.status().timeout;
+    let timeout = left.of(number, timeout_ticks(number, tenant));
     timeout.checked_sub(idle(record, ticks)).filter(|left| *left > 0)
 }
 

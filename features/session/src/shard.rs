@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use quiver_engine::Lead;
 
 use crate::events::Log;
+use crate::sources::Free;
 
 /// Slots of the wheel.
 const SLOTS: usize = 1024;
@@ -30,6 +31,10 @@ pub struct Shard {
     live: usize,
     /// That of control's clock over the worker's.
     pub(crate) lead: Lead,
+    /// Sessions that are looked at because of pressure.
+    pub(crate) sweep: Sweep,
+    /// Free counts of sources.
+    pub(crate) sources: Free,
     /// Where events are written, if they are.
     pub(crate) events: Option<Box<Log>>,
 }
@@ -96,6 +101,36 @@ impl Shard {
     /// The record behind the last one that was ever used.
     pub(crate) fn used(&self) -> u32 {
         self.fresh
+    }
+}
+
+/// Looks at all records, some in each interval, while the wheel's plans are too late.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    /// The interval in which it began last.
+    interval: u32,
+    /// The next record, records there are, and how many to look at in this interval.
+    next: u32,
+    used: u32,
+    left: u32,
+}
+
+impl Sweep {
+    /// Intervals until all records have been looked at; as in pf.
+    const INTERVALS: u32 = 10;
+
+    /// Begins to look at a part of so many records, once in an interval.
+    pub(crate) fn begin(&mut self, interval: u32, used: u32) {
+        if self.interval != interval {
+            (self.interval, self.used, self.left) = (interval, used, used.div_ceil(Sweep::INTERVALS));
+        }
+    }
+    /// The next record to look at.
+    pub(crate) fn next(&mut self) -> Option<u32> {
+        self.left = self.left.checked_sub(1)?;
+        let index = if self.next < self.used { self.next } else { 0 };
+        self.next = index + 1;
+        Some(index)
     }
 }
 
@@ -264,6 +299,22 @@ mod tests {
             assert_eq!(all_due(&mut shard, now + 1), [index as u32]);
             shard.ended(index as u32);
         }
+    }
+
+    #[test]
+    fn a_sweep_looks_at_all_records_in_ten_intervals_and_no_more_often() {
+        let mut sweep = Sweep::default();
+        let mut looked = vec![];
+        for interval in 1..=20 {
+            for _ in 0..3 {
+                sweep.begin(interval, 95);
+                looked.extend(std::iter::from_fn(|| sweep.next()));
+            }
+        }
+        let expected: Vec<u32> = (0..95).cycle().take(200).collect();
+        assert_eq!(looked, expected);
+        sweep.begin(21, 0);
+        assert_eq!(sweep.next(), None);
     }
 
     #[test]

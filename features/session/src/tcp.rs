@@ -1,20 +1,12 @@
 //! The states of a TCP connection, as its session follows them (RFC 9293, 3.3.2).
 //!
-//! This is the compatible mode: it follows the flags and the numbers of FINs, and drops nothing that an end would have to judge by
-//! its window. A reset ends a session at once, as in VPP.
-
-use quiver_ip::Family;
-use quiver_wire::{IpProtocol, V4, V6};
+//! This follows the flags and the numbers of FINs, and drops nothing that an end would have to judge by its window: a reset ends a
+//! session at once, as in VPP. Of tenants whose checks are strict, `windows` judges segments before.
 
 use crate::record::{BLOCKED, Direction, Record, State, Status};
+use crate::segment::{ACK, FIN, RST, SYN, Segment};
 use crate::sessions::Mark;
 use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
-
-/// Flags of a header (RFC 9293, 3.1).
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
 
 /// Flags of a session: the responder's SYN has come.
 pub const SYN_REVERSE: u16 = 1 << 0;
@@ -49,35 +41,6 @@ pub const FLAGS: &[(u16, &str)] = &[
     (ACK_FORWARD, "initiator-ack"),
     (BLOCKED, "blocked"),
 ];
-
-/// Fields of a TCP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    flags: u8,
-    sequence: u32,
-    acknowledgment: u32,
-    /// Bytes of payload.
-    length: u32,
-}
-
-impl Segment {
-    /// One without flags: that of a packet whose header cannot be read.
-    pub(crate) const UNKNOWN: Segment = Segment { flags: 0, sequence: 0, acknowledgment: 0, length: 0 };
-
-    /// The segment in a packet's payload of so many bytes, which begins with the TCP header. None if the header is truncated, or says
-    /// that it is shorter than it can be.
-    pub fn of(header: &[u8], bytes: u32) -> Option<Segment> {
-        let header: &[u8; 20] = header.first_chunk()?;
-        let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        // RFC 9293, 3.1: the header has five words or more.
-        let words = Some(header[12] >> 4).filter(|words| *words >= 5)?;
-        let length = bytes.checked_sub(u32::from(words) * 4)?;
-        Some(Segment { flags: header[13], sequence: word(4), acknowledgment: word(8), length })
-    }
-    fn has(self, flags: u8) -> bool {
-        self.flags & flags == flags
-    }
-}
 
 /// Action for sessions whose first packet is no SYN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,21 +154,13 @@ fn noted(record: &Record, direction: Direction, segment: Segment, flags: u16) ->
     added
 }
 
-/// The segment of a packet of this length that begins with its IP header; None if it is none, or a later fragment.
-pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
-    let payload = if packet.first()? >> 4 == 6 { V6::payload(packet)? } else { V4::payload(packet)? };
-    if payload.protocol != IpProtocol::TCP || payload.fragment.is_some_and(|place| place > 0) {
-        return None;
-    }
-    Segment::of(packet.get(payload.offset..)?, length.checked_sub(payload.offset as u32)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::key::{End, Format, Key};
     use crate::timeouts::ESTABLISHED;
     use Direction::{Forward, Reverse};
+    use quiver_wire::IpProtocol;
 
     /// A new session, and packets of it.
     struct Connection(Record);
@@ -226,7 +181,7 @@ mod tests {
             let (direction, flags, (sequence, acknowledgment), length) = of;
             let is_first = Direction::ALL.iter().all(|direction| self.0.traffic(*direction).0 == 0);
             self.0.touch(direction, 40 + length, 0);
-            let segment = Segment { flags, sequence, acknowledgment, length };
+            let segment = Segment { flags, sequence, acknowledgment, length, ..Segment::UNKNOWN };
             let mark = Mark { index: 0, generation: 1, direction, position: 0, is_first, is_error: false };
             follow(&self.0, mark, segment, first);
         }
@@ -366,19 +321,5 @@ mod tests {
             status = watched(status, (direction, false), ACK);
             assert_eq!((status.state, status.timeout), (State::Embryonic, EMBRYONIC));
         }
-    }
-
-    #[test]
-    fn segments_are_read_with_their_options() {
-        let mut header = [0; 24];
-        (header[4..8]).copy_from_slice(&7u32.to_be_bytes());
-        (header[8..12]).copy_from_slice(&9u32.to_be_bytes());
-        (header[12], header[13]) = (6 << 4, FIN | ACK);
-        let segment = Segment { flags: FIN | ACK, sequence: 7, acknowledgment: 9, length: 100 };
-        assert_eq!(Segment::of(&header, 124), Some(segment));
-        assert_eq!(Segment::of(&header, 23), None);
-        assert_eq!(Segment::of(&header[..19], 124), None);
-        header[12] = 4 << 4;
-        assert_eq!(Segment::of(&header, 124), None);
     }
 }

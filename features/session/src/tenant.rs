@@ -7,8 +7,9 @@ use quiver_engine::{Counter, Counters, Dataplane, Paged, Publisher, Snapshot, Tr
 use quiver_session_events::Reason;
 
 use crate::metrics::{self, Metrics};
+use crate::pressure::Watermarks;
 use crate::record::Direction;
-use crate::service::Chain;
+use crate::service::{CREATE, Chain};
 use crate::slow_path::{SlowPath, SlowPaths};
 use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
 
@@ -27,6 +28,26 @@ pub struct TenantTimeout {
 quiver_control::reference! {
     /// The number of a tenant.
     pub struct TenantId(u32) in "session-tenants";
+}
+
+quiver_control::choice! {
+    /// When a tenant's sessions are stored.
+    pub enum EntryMode {
+        /// With their first packet, whatever the chain does with it, as in VPP.
+        SessionFirst = "session-first",
+        /// Once the services that judge have let the first packet pass; of a dropped one nothing is stored.
+        PolicyFirst = "policy-first",
+    } as "entry-mode", "session-first or policy-first";
+}
+
+quiver_control::choice! {
+    /// How segments of TCP are checked.
+    pub enum TcpChecks {
+        /// By flags and the numbers of FINs, as in VPP.
+        Compatible = "compatible",
+        /// By windows and RFC 5961 as well.
+        Strict = "strict",
+    } as "tcp-checks", "compatible or strict";
 }
 
 /// Tenant: sessions with a context of their own, so that addresses may be the same as those of other tenants, and the services that
@@ -54,9 +75,29 @@ pub struct Tenant {
     /// where the chain ends.
     #[default(vec![])]
     pub slow_path: Vec<SlowPath>,
+    /// Sessions that a source address may have begun at a time, of this tenant. Default: any number.
+    pub source_sessions_max: Option<u32>,
+    /// Whether a session is stored with its first packet, or once the tenant's services let that packet pass. Tenants of VPP's API and
+    /// commands begin as session-first.
+    #[default(EntryMode::PolicyFirst)]
+    pub entry: EntryMode,
+    /// Whether segments of TCP outside of their connection's windows are dropped, and resets end connections by their exact number only.
+    #[default(TcpChecks::Compatible)]
+    pub tcp: TcpChecks,
+    /// Share of the table's sessions, in percent, from which on timeouts shrink: those of sessions without an answer first. Tenants of
+    /// VPP's API and commands begin with 0 for both shares: timeouts never shrink.
+    #[default(60)]
+    pub adaptive_start: u32,
+    /// Share at which nothing would be left of timeouts.
+    #[default(120)]
+    pub adaptive_end: u32,
 }
 
 impl Tenant {
+    /// A tenant as VPP's clients expect it.
+    pub(crate) fn of_vpp(id: u32, context: Option<u32>) -> Tenant {
+        Tenant { context, entry: EntryMode::SessionFirst, adaptive_start: 0, adaptive_end: 0, ..Tenant::new(id) }
+    }
     /// The context.
     pub fn context(&self) -> u32 {
         self.context.unwrap_or(self.id)
@@ -95,6 +136,9 @@ impl Tenant {
     }
 }
 
+/// Bits of a [`TenantRow::revision`].
+pub(crate) const REVISION: u32 = u32::MAX >> 1;
+
 /// A tenant, as workers read it. Slots without a tenant have no services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantRow {
@@ -106,12 +150,38 @@ pub struct TenantRow {
     pub context: u32,
     /// Sessions that it may have; 0: as many as the table has room for.
     pub sessions_max: u32,
+    /// Sessions that a source may have begun; 0: any number.
+    pub source_sessions_max: u32,
+    /// Whether segments of TCP are checked by windows.
+    pub is_strict: bool,
+    /// Shares of the table at which timeouts shrink.
+    pub watermarks: Watermarks,
+    /// Changes with `judges`, and from tenant to tenant of a slot.
+    pub revision: u32,
+    /// Services that a packet without a session passes before one begins; empty if sessions come first.
+    pub judges: Chain,
     /// Chains by direction.
     pub chains: [Chain; 2],
     /// Values of timeouts in seconds, by number.
     pub timeouts: [u32; TIMEOUTS_MAX],
     /// Services of packets that belong to no session, and of ICMP errors.
     pub slow_paths: SlowPaths,
+}
+
+/// The revision behind another one.
+pub(crate) fn next_revision(revision: u32) -> u32 {
+    revision.wrapping_add(1) & REVISION
+}
+
+impl TenantRow {
+    /// When its sessions are stored.
+    pub(crate) fn entry(&self) -> EntryMode {
+        if self.judges.is_empty() { EntryMode::SessionFirst } else { EntryMode::PolicyFirst }
+    }
+    /// Whether a service judges a packet without a session before one begins.
+    pub(crate) fn is_judged_first(&self) -> bool {
+        !self.judges.is_empty() && self.judges.service(0) != CREATE
+    }
 }
 
 /// Counters by the slot of a tenant.
@@ -181,6 +251,8 @@ pub struct Tenants {
     shown: metrics::Shown,
     rows: Publisher<Paged<TenantRow>>,
     slots: BTreeMap<u32, u16>,
+    /// Lower watermarks of tenants whose timeouts shrink, and how many have each.
+    starts: BTreeMap<u32, u32>,
     /// Slots of tenants, and those whose sessions are being ended.
     taken: BTreeSet<u16>,
     free: LowestFree,
@@ -188,10 +260,10 @@ pub struct Tenants {
 
 impl Tenants {
     pub(crate) fn new(dataplane: &Dataplane) -> Tenants {
-        let (slots, taken, free) = Default::default();
+        let (slots, starts, taken, free) = Default::default();
         let rows = Publisher::new(dataplane.domain(), Paged::default());
         let (counters, shown) = (TenantCounters::new(dataplane), metrics::Shown::new(dataplane.statistics()));
-        Tenants { counters, shown, rows, slots, taken, free }
+        Tenants { counters, shown, rows, slots, starts, taken, free }
     }
     /// Counters of all tenants.
     pub(crate) fn counters(&self) -> &TenantCounters {
@@ -229,8 +301,30 @@ impl Tenants {
     pub fn behind(&self, last: Option<&u32>) -> Option<(u32, u16)> {
         quiver_control::behind(&self.slots, last).map(|(id, slot)| (*id, *slot))
     }
+    /// Whether a tenant limits the sessions of its sources.
+    pub(crate) fn limit_sources(&self) -> bool {
+        self.slots.values().any(|slot| self.row(*slot).source_sessions_max > 0)
+    }
+    /// Whether a tenant's checks of TCP are strict.
+    pub(crate) fn are_strict(&self) -> bool {
+        self.slots.values().any(|slot| self.row(*slot).is_strict)
+    }
+    /// The lowest share of the table, in percent, at which timeouts of a tenant shrink; None if none do.
+    pub(crate) fn adaptive_from(&self) -> Option<u32> {
+        self.starts.first_key_value().map(|(start, _)| *start)
+    }
     /// Sets the row of a slot.
     pub(crate) fn set(&mut self, slot: u16, row: TenantRow) {
+        let before = self.row(slot).watermarks;
+        if !row.watermarks.are_off() {
+            *self.starts.entry(row.watermarks.start).or_default() += 1;
+        }
+        if let Some(tenants) = self.starts.get_mut(&before.start).filter(|_| !before.are_off()) {
+            *tenants -= 1;
+            if *tenants == 0 {
+                self.starts.remove(&before.start);
+            }
+        }
         let mut rows = self.rows.current().clone();
         *rows.get_mut(usize::from(slot)) = row;
         self.rows.publish(rows);
@@ -261,7 +355,7 @@ impl Tenants {
     pub(crate) fn remove(&mut self, id: u32) -> Option<u16> {
         let slot = self.slots.remove(&id)?;
         self.shown.set(slot, None);
-        self.set(slot, TenantRow::default());
+        self.set(slot, TenantRow { revision: next_revision(self.row(slot).revision), ..TenantRow::default() });
         Some(slot)
     }
     /// The sessions of a slot have ended: another tenant may have it.

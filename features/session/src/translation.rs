@@ -177,7 +177,7 @@ impl<'a> Work<'a> {
         match self.sessions.begin(cx, (key, hash), (slot, tenant), is_from_high, begun) {
             Found::Here(index) => Begun::New(reference(cx.worker, index)),
             Found::There(known) => Begun::Known(known),
-            Found::Full | Found::Quota => Begun::Full,
+            Found::Refused(_) => Begun::Full,
         }
     }
     /// Gives a session of this worker, which has none, a second. The session of another that has its key is the answer.

@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 59] = [
+const EXCEPTIONS: [Exception; 63] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -119,6 +119,10 @@ const EXCEPTIONS: [Exception; 59] = [
     except(("sfdp-lookup-ip4", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
     except(("sfdp-lookup-ip6", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
     except(("sample-ip4-parser", "session-quota"), MANY, "features/session/tests/all/limits.rs", QUOTA),
+    except(("sfdp-create", "session-table-full"), MANY, "features/session/tests/all/limits.rs", FULL),
+    except(("sfdp-lookup-ip4", "session-source-quota"), MANY, "features/session/tests/all/limits.rs", SOURCE_QUOTA),
+    except(("sfdp-lookup-ip6", "session-source-quota"), MANY, "features/session/tests/all/limits.rs", SOURCE_QUOTA),
+    except(("sample-ip4-parser", "session-source-quota"), MANY, "features/session/tests/all/limits.rs", SOURCE_QUOTA),
     except(("ip4-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip6-punt-listener", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
     except(("ip4-punt-echo-reply", "punt-queue-full"), MANY, "features/punt/tests/all/sockets.rs", UNHEARD),
@@ -145,6 +149,7 @@ const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";
 const QUOTA: &str = "a_tenant_has_no_more_sessions_than_its_quota";
+const SOURCE_QUOTA: &str = "a_source_has_no_more_sessions_than_its_quota_on_all_workers_together";
 const ACL_FULL: &str = "what_would_begin_a_session_in_a_full_table_is_dropped_by_name";
 const NAT_FULL: &str = "a_full_table_refuses_new_sessions_by_name";
 const NAMED: &str = "a_worker_that_does_not_keep_up_is_named";

@@ -1,5 +1,5 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`conntrack`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`],
+//! that the tests themselves work; [`conntrack`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`strict`],
 //! [`transactions`] and [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
@@ -19,6 +19,7 @@ mod pings;
 mod readme;
 mod sockets;
 mod streams;
+mod strict;
 mod testpmd;
 mod transactions;
 mod waiting;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
             .chain(trials::of("feed", world, feed::TRIALS))
             .chain(trials::of("peers", world, peers::TRIALS))
             .chain(trials::of("readme", world, readme::TRIALS))
+            .chain(trials::of("strict", world, strict::TRIALS))
             .chain(trials::of("transactions", world, transactions::TRIALS))
             .chain(trials::of("waiting", world, waiting::TRIALS))
             .collect(),

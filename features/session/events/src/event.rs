@@ -73,11 +73,17 @@ pub enum Reason {
     OutOfPorts = 9,
     /// Denied: another session has the tuple that a translation would give.
     TupleInUse = 10,
+    /// Denied: the source has as many sessions of the tenant as it may have.
+    SourceQuota = 11,
+    /// Denied: the tenant's chain drops the packet, or ends without a service that forwards it.
+    Policy = 12,
+    /// Denied: the first packet of a TCP connection is no SYN.
+    NoSyn = 13,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 14] = [
         Reason::None,
         Reason::Timeout,
         Reason::Finished,
@@ -89,6 +95,9 @@ impl Reason {
         Reason::Quota,
         Reason::OutOfPorts,
         Reason::TupleInUse,
+        Reason::SourceQuota,
+        Reason::Policy,
+        Reason::NoSyn,
     ];
 
     fn of(number: u8) -> Reason {
@@ -112,6 +121,9 @@ impl Reason {
             Reason::Quota => "quota",
             Reason::OutOfPorts => "out-of-ports",
             Reason::TupleInUse => "tuple-in-use",
+            Reason::SourceQuota => "source-quota",
+            Reason::Policy => "policy",
+            Reason::NoSyn => "no-syn",
         })
     }
 }

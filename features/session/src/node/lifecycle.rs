@@ -7,18 +7,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use quiver_engine::{Context, Frame, Node, arcs};
+use quiver_session_events::Reason;
 use quiver_wire::IpProtocol;
 
 use super::pass::{Packet, Reads, Work};
-use crate::record::{BLOCKED, Direction, State, Status};
-use crate::tcp::{FirstWithoutSyn, Segment, follow, segment};
+use crate::policy::Judgment;
+use crate::record::{Direction, State, Status};
+use crate::segment::{Segment, is_fragment, is_tcp, segment};
+use crate::tcp::{FirstWithoutSyn, follow};
 use crate::timeouts::ESTABLISHED;
+use crate::windows::Verdict;
 
 arcs! {
     /// Where packets go from here, besides services.
     pub enum Next {
         NoSession => drop "no-session",
         NoSyn => drop "no-syn",
+        Flags => drop "tcp-flags",
+        OutOfWindow => drop "tcp-out-of-window",
+        Fragment => drop "tcp-fragment",
     }
 }
 
@@ -66,38 +73,95 @@ impl Lifecycle {
             work.set_status(packet, Status { state: State::Established, timeout: ESTABLISHED, ..status });
         }
     }
-    /// Follows a TCP segment; false if it is dropped.
-    fn tcp(&self, work: &Work<'_>, cx: &Context<'_>, (frame, i): (&Frame, usize), packet: Packet<'_>) -> bool {
+    /// Follows a TCP segment.
+    ///
+    /// # Errors
+    /// The arc by which it leaves, if it is dropped.
+    fn tcp(
+        &self,
+        work: &Work<'_>,
+        cx: &Context<'_>,
+        (frame, i): (&Frame, usize),
+        packet: Packet<'_>,
+    ) -> Result<(), Next> {
         let chain = &packet.tenant.chains[packet.mark.direction as usize];
         if self.check.is_some_and(|check| chain.has(check)) {
-            return true;
+            return Ok(());
         }
-        let segment = match segment(frame.bytes(cx.pool, i), frame.length[i]) {
+        let bytes = frame.bytes(cx.pool, i);
+        let segment = segment(bytes, frame.length[i]);
+        if packet.tenant.is_strict && !judge_strictly(work, cx, bytes, (packet, segment))? {
+            return Ok(());
+        }
+        let segment = match segment {
             Some(segment) => segment,
             None if packet.mark.is_first => Segment::UNKNOWN,
             // A later fragment has no flags.
-            None => return true,
+            None => return Ok(()),
         };
         let before = packet.record.status();
         follow(packet.record, packet.mark, segment, self.blocks.get());
         work.status_changed(packet, before);
-        packet.record.status().flags & BLOCKED == 0
+        if packet.record.is_blocked() { Err(Next::NoSyn) } else { Ok(()) }
     }
+}
+
+/// Judges a segment by the windows of its connection; whether it is part of it.
+///
+/// # Errors
+/// The arc by which it leaves, if it is dropped.
+#[inline(never)]
+fn judge_strictly(
+    work: &Work<'_>,
+    cx: &Context<'_>,
+    bytes: &[u8],
+    (packet, segment): (Packet<'_>, Option<Segment>),
+) -> Result<bool, Next> {
+    let Packet { record, mark, .. } = packet;
+    let Some(windows) = work.sessions.windows(cx.worker, mark.index) else { return Ok(true) };
+    // Its bytes cannot be known: fragments of it may be missing, or overlap.
+    let segment = match segment.filter(|_| !is_fragment(bytes)) {
+        Some(segment) => segment,
+        None => return if windows.has(mark.generation) || mark.is_first { Err(Next::Fragment) } else { Ok(true) },
+    };
+    match windows.judge((mark.generation, mark.direction), &segment, record.status()) {
+        None | Some(Verdict::Follow) => Ok(true),
+        Some(Verdict::Pass) => Ok(false),
+        Some(Verdict::Flags) => Err(Next::Flags),
+        Some(Verdict::OutOfWindow) => Err(Next::OutOfWindow),
+    }
+}
+
+/// Where policy comes first, a connection begins with its SYN. Segments of one that has no session any more, and what is unsolicited, are
+/// refused, whatever is set for others.
+fn judge(cx: &Context<'_>, frame: &Frame, i: usize) -> Judgment {
+    let packet = frame.bytes(cx.pool, i);
+    let opens = segment(packet, frame.length[i]).is_some_and(Segment::opens) && !is_fragment(packet);
+    let is_refused = is_tcp(packet) && !opens;
+    is_refused.then(|| (Next::NoSyn.into(), Reason::NoSyn))
 }
 
 impl Node for Lifecycle {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.reads.each((cx, frame), (Next::ARCS.len(), Next::NoSession), |work, cx, frame, i, packet| {
-            let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
-            let passes = cx.is_rehearsal() || !is_tcp || self.tcp(work, cx, (frame, i), packet);
-            if !is_tcp && !cx.is_rehearsal() {
-                self.other(work, packet);
-            }
-            if passes {
-                work.pass(cx, frame, i, packet);
-            } else {
-                frame.next[i] = Next::NoSyn.into();
-            }
-        });
+        self.reads.each_judged(
+            (cx, frame),
+            (Next::ARCS.len(), Next::NoSession),
+            judge,
+            |work, cx, frame, i, packet| {
+                let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
+                let judged = match (cx.is_rehearsal(), is_tcp) {
+                    (true, _) => Ok(()),
+                    (_, true) => self.tcp(work, cx, (frame, i), packet),
+                    _ => {
+                        self.other(work, packet);
+                        Ok(())
+                    }
+                };
+                match judged {
+                    Ok(()) => work.pass(cx, frame, i, packet),
+                    Err(next) => frame.next[i] = next.into(),
+                }
+            },
+        );
     }
 }

@@ -9,16 +9,17 @@ use quiver_engine::trace::Record;
 use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, Pool, Row, Rows, arcs};
 use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
+use quiver_session_events::Reason;
 use quiver_table::Reference;
 use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
+use super::begin::{Sought, arrive, begin, go_on, rehearse, takes_slow_path};
 use super::owner;
 use super::pass::{Reads, Work};
 use crate::interface::Tracked;
 use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
-use crate::record::{self, Direction, OWNED_MAX};
-use crate::sessions::{Found, Mark};
+use crate::sessions::Mark;
 use crate::slow_path::OddPackets;
 
 arcs! {
@@ -31,6 +32,7 @@ arcs! {
         Malformed => drop "malformed",
         Full => drop "session-table-full",
         Quota => drop "session-quota",
+        SourceQuota => drop "session-source-quota",
         Busy => drop "handoff-full",
         NoTenant => drop "no-tenant",
     }
@@ -45,6 +47,16 @@ impl From<NoFlow> for Next {
             NoFlow::Protocol => Next::Protocol,
             NoFlow::IcmpError => Next::IcmpError,
             NoFlow::Malformed => Next::Malformed,
+        }
+    }
+}
+
+impl From<Reason> for Next {
+    fn from(reason: Reason) -> Next {
+        match reason {
+            Reason::Quota => Next::Quota,
+            Reason::SourceQuota => Next::SourceQuota,
+            _ => Next::Full,
         }
     }
 }
@@ -87,7 +99,6 @@ pub struct Lookup<P> {
 /// Finds the sessions of packets by keys of a format.
 pub(crate) struct Finder<P> {
     format: Format,
-    upper: MetadataKey<Upper>,
     /// Hears of the first session.
     begun: Outbox<()>,
     parser: PhantomData<fn() -> P>,
@@ -95,8 +106,8 @@ pub(crate) struct Finder<P> {
 
 impl<P> Finder<P> {
     /// For keys of a format; tells of the first session.
-    pub(crate) fn new(format: Format, upper: MetadataKey<Upper>, begun: Outbox<()>) -> Finder<P> {
-        Finder { format, upper, begun, parser: PhantomData }
+    pub(crate) fn new(format: Format, begun: Outbox<()>) -> Finder<P> {
+        Finder { format, begun, parser: PhantomData }
     }
 }
 
@@ -169,21 +180,6 @@ impl Run {
     }
 }
 
-/// Counts a packet of a session of this worker, and passes it on.
-#[inline(always)]
-fn arrive(
-    work: &Work<'_>,
-    (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
-    (record, mark): (&record::Record, Mark),
-    now: u32,
-) {
-    let Some(packet) = work.packet_of(record, mark) else { return };
-    if !cx.is_rehearsal() {
-        packet.touch(frame.length[i], now);
-    }
-    work.pass(cx, frame, i, packet);
-}
-
 impl<P: Parser> Finder<P> {
     /// Notes the keys of a frame's rows, and where their sessions are, and counts them by tenant. Returns the rows that have a key; others
     /// leave.
@@ -218,7 +214,7 @@ impl<P: Parser> Finder<P> {
             };
             let (key, is_from_high, is_error) = match plain {
                 Some((key, is_from_high)) => (key, is_from_high, false),
-                None => match self.parse(cx, frame, i, context) {
+                None => match self.parse(work, cx, (frame, i), context) {
                     Ok(found) => found,
                     Err(why) => {
                         let arc = work.slow_path(slot, OddPackets::without_flow(self.format, why));
@@ -238,75 +234,51 @@ impl<P: Parser> Finder<P> {
         keyed
     }
     /// The key of a packet, whether its source is the higher end, and whether it is an ICMP error.
-    fn parse(&self, cx: &Context<'_>, frame: &Frame, i: usize, context: u32) -> Result<(Key, bool, bool), NoFlow> {
-        let flow = P::flow(frame, cx.pool, i, self.upper)?;
+    fn parse(
+        &self,
+        work: &Work<'_>,
+        cx: &Context<'_>,
+        (frame, i): (&Frame, usize),
+        context: u32,
+    ) -> Result<(Key, bool, bool), NoFlow> {
+        let flow = P::flow(frame, cx.pool, i, work.upper)?;
         let (key, is_from_high) = Key::new(flow.ends, context, (flow.protocol, self.format));
         Ok((key, is_from_high, flow.is_error))
     }
-    /// Finds the session of a row elsewhere than it most likely is, or begins one.
+    /// Finds the session of a row elsewhere than it most likely is, or begins one, or has services judge the row before.
     #[cold]
     #[inline(never)]
     fn search(&self, work: &Work<'_>, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), row: &Keyed) {
         let slot = frame.hop[i] as u16;
-        let mut is_first = false;
-        let found = match work.sessions.find(&row.key, row.hash) {
-            Some(there) if usize::from(there.owner) == cx.worker => Found::Here(there.index),
-            Some(there) => Found::There(there),
-            None if row.is_error => {
+        let Keyed { key, hash, is_from_high, is_error, .. } = *row;
+        let sought = Sought { key: &key, hash, is_from_high, is_error };
+        let place = match (work.sessions.find(&key, hash), work.rows.get(usize::from(slot))) {
+            (Some(there), _) => Ok((there, false)),
+            _ if is_error => {
                 let arc = work.slow_path(slot.into(), OddPackets::without_flow(self.format, NoFlow::IcmpError));
                 frame.next[i] = arc.unwrap_or_else(|| Next::IcmpError.into());
                 return;
             }
-            None if cx.is_rehearsal() => {
-                // Nothing begins in a rehearsal: the packet passes the services that it would pass.
-                let mark = Mark {
-                    index: OWNED_MAX as u32 - 1,
-                    generation: 0,
-                    direction: Direction::Forward,
-                    position: 0,
-                    is_first: true,
-                    is_error: false,
-                };
-                frame.set_metadata(cx.pool, i, work.mark, mark);
-                work.rehearse(cx, frame, i);
+            (None, Some(tenant)) if tenant.is_judged_first() => {
+                work.begin_judging((cx, frame, i), (slot, self.format), tenant);
                 return;
             }
-            None => {
-                is_first = true;
-                match work.rows.get(usize::from(slot)) {
-                    Some(tenant) => {
-                        let key = (&row.key, row.hash);
-                        work.sessions.begin(cx, key, (slot, tenant), row.is_from_high, &self.begun)
-                    }
-                    None => Found::Full,
-                }
-            }
-        };
-        let reference = match found {
-            Found::Here(index) => work.sessions.at(cx.worker, index),
-            Found::There(there) => there,
-            Found::Full | Found::Quota => {
-                let odd = OddPackets::table_full(self.format).filter(|_| found == Found::Full);
-                if let Some(arc) = work.slow_path(slot.into(), odd) {
-                    frame.next[i] = arc;
-                    return;
-                }
-                work.denied(cx, (&row.key, row.is_from_high), slot, found.reason());
-                frame.next[i] = if found == Found::Full { Next::Full } else { Next::Quota }.into();
+            _ if cx.is_rehearsal() => {
+                rehearse(work, (cx, frame, i));
                 return;
             }
+            (None, Some(tenant)) => match begin(work, cx, sought, (slot, tenant), &self.begun) {
+                Err(reason) if takes_slow_path(work, (frame, i), (slot, self.format), reason) => return,
+                begun => begun.map_err(Next::from),
+            },
+            (None, None) => Err(Next::NoTenant),
         };
-        let Some(record) = work.sessions.record(reference) else { return };
-        let mark = Mark::of(reference.index, record.identity(), row.is_from_high);
-        let mark = Mark { is_error: row.is_error, ..mark };
-        if let Found::Here(_) = found {
-            let now = work.ticks(cx);
-            arrive(work, (cx, frame, i), (record, Mark { is_first, ..mark }), now);
-            return;
-        }
-        frame.set_metadata(cx.pool, i, work.mark, mark);
-        if !cx.hand_off(frame, i, usize::from(reference.owner), Next::Owner) {
-            frame.next[i] = Next::Busy.into();
+        let refused = match place {
+            Ok(place) => go_on(work, (cx, frame, i), sought, place).then_some(()).ok_or(Next::Busy),
+            Err(next) => Err(next),
+        };
+        if let Err(next) = refused {
+            frame.next[i] = next.into();
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The way of packets along the chain of their session, for the nodes of services.
 
+use std::sync::Arc;
+
 use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
+use quiver_ip::upper::Upper;
 use quiver_session_events::{Kind, Reason};
 
 use crate::key::Key;
+use crate::policy::{Judgment, Parsers};
 use crate::record::{Record, State, Status};
 use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
@@ -20,6 +24,8 @@ pub struct Reads {
     pub(crate) shared: Snapshot<Shared>,
     pub(crate) rows: Snapshot<Paged<TenantRow>>,
     pub(crate) mark: MetadataKey<Mark>,
+    pub(crate) upper: MetadataKey<Upper>,
+    pub(crate) parsers: Arc<Parsers>,
 }
 
 /// A packet of a session of this worker.
@@ -79,18 +85,32 @@ pub struct Work<'a> {
     pub owned: &'a Owned,
     pub(crate) rows: &'a Paged<TenantRow>,
     pub(crate) mark: MetadataKey<Mark>,
+    pub(crate) upper: MetadataKey<Upper>,
+    pub(crate) parsers: &'a Parsers,
     /// The node's own arcs, behind which are those to services.
     arcs: u16,
 }
 
 impl Reads {
-    /// Does a service's work on each packet of a frame whose session exists. In a rehearsal, packets whose session would begin now pass on;
-    /// others leave by the arc `no_session`. The node has so many arcs of its own.
+    /// Does the work of a service that does not judge, as [`Reads::each_judged`].
     #[inline(always)]
     pub fn each(
         &self,
         (cx, frame): (&mut Context<'_>, &mut Frame),
         (arcs, no_session): (usize, impl Into<u16>),
+        serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
+    ) {
+        self.each_judged((cx, frame), (arcs, no_session), |_, _, _| None, serve);
+    }
+    /// Does a service's work on each packet of a frame whose session exists, and judges packets without one, of tenants whose policy comes
+    /// first: they pass on, or leave by an arc for a reason. In a rehearsal, packets whose session would begin now pass on;
+    /// others leave by the arc `no_session`. The node has so many arcs of its own.
+    #[inline(always)]
+    pub fn each_judged(
+        &self,
+        (cx, frame): (&mut Context<'_>, &mut Frame),
+        (arcs, no_session): (usize, impl Into<u16>),
+        mut judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
         mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
         let (work, no_session) = (self.begin(cx, arcs), no_session.into());
@@ -101,6 +121,7 @@ impl Reads {
         for i in 0..frame.len() {
             match work.packet(cx, frame, i) {
                 Some(packet) => serve(&work, cx, frame, i, packet),
+                None if work.judge((cx, frame, i), &mut judge) => {}
                 None if work.rehearse(cx, frame, i) => {}
                 None => frame.next[i] = no_session,
             }
@@ -110,8 +131,8 @@ impl Reads {
     pub fn begin<'a>(&'a self, cx: &Context<'a>, arcs: usize) -> Option<Work<'a>> {
         let sessions = self.shared.read(cx.guard).as_deref()?;
         let owned = sessions.of(cx.worker)?;
-        let (rows, mark) = (self.rows.read(cx.guard), self.mark);
-        Some(Work { sessions, owned, rows, mark, arcs: arcs as u16 })
+        let (rows, parsers) = (self.rows.read(cx.guard), &*self.parsers);
+        Some(Work { sessions, owned, rows, mark: self.mark, upper: self.upper, parsers, arcs: arcs as u16 })
     }
 }
 
@@ -134,7 +155,7 @@ impl<'a> Work<'a> {
     }
     /// Sends a row to a service, and notes that the next one has its turn then.
     #[inline(always)]
-    fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
+    pub(crate) fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
         frame.next[i] = self.arcs + u16::from(service);
         let position = (mark.position + 1).min(POSITION_MAX);
         frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });

@@ -82,6 +82,12 @@ impl Draw {
         std::array::from_fn(|_| [0, 1, 2, 5, 10, 30][self.random.usize(..6)])
     }
 
+    /// The tenant with an entry mode, and most often without a limit of sources.
+    fn with_limits(&mut self, tenant: Tenant) -> Tenant {
+        let source_max = (self.random.u32(..3) == 0).then(|| self.random.u32(1..6));
+        Tenant { policy_first: self.random.bool(), source_max, ..tenant }
+    }
+
     /// A context that a tenant of the family has or had, so that keys meet.
     fn context(&mut self) -> u32 {
         self.random.u32(..4)
@@ -108,9 +114,10 @@ impl Draw {
                     let former: BTreeSet<u32> = former.map(|(key, _)| key.context).collect();
                     let context = (first..).find(|context| !former.contains(context)).unwrap_or_default();
                     let (chains, timeouts) = (self.equal_chains(), self.timeouts());
-                    let tenant = Tenant { family, context, chains, timeouts };
+                    let tenant = self.with_limits(Tenant { family, context, chains, timeouts, ..Tenant::default() });
                     let (interface, packet) = (self.random.usize(..INTERFACES), self.packet(family, &[]));
-                    let packets = (0..3).map(|_| self.again(packet)).collect();
+                    let count = if tenant.policy_first { 1 } else { 3 };
+                    let packets = (0..count).map(|_| self.again(packet)).collect();
                     Action::Replace(id, tenant, interface, packets)
                 }
             },
@@ -139,9 +146,12 @@ impl Draw {
         let Some(mut tenant) = of.oracle.tenants.get(&id).cloned() else {
             let (family, context) = (self.family(), self.context());
             let (chains, timeouts) = (self.equal_chains(), self.timeouts());
-            return Action::Tenant(id, Tenant { family, context, chains, timeouts });
+            let tenant = self.with_limits(Tenant { family, context, chains, timeouts, ..Tenant::default() });
+            return Action::Tenant(id, tenant);
         };
-        match self.random.u32(..5) {
+        match self.random.u32(..7) {
+            5 => tenant.policy_first = !tenant.policy_first,
+            6 => tenant = self.with_limits(tenant),
             0 => tenant.context = self.context(),
             1 => tenant.chains = self.equal_chains(),
             2 => {
@@ -168,6 +178,9 @@ impl Draw {
                 .map(|at: usize| tenant.chains[at].iter().filter(|s| !matches!(s, Service::Lookup | Service::Drop)));
             forward.eq(reverse)
         });
+        // Where policy comes first, a frame's packets of a new session are all judged before it begins.
+        let mut of_context = of.oracle.tenants.values().filter(|tenant| Some(tenant.context) == context);
+        let are_equal = are_equal && of_context.all(|tenant| !tenant.policy_first);
         let count = if are_equal && self.random.u32(..3) == 0 { self.random.usize(2..6) } else { 1 };
         // Those of one session now and then, so that its first packets come together.
         let one = self.random.bool().then(|| self.packet(family, &known));

@@ -195,6 +195,36 @@ fn evictions_and_denials_are_told_and_denials_of_a_flood_are_left_out() {
 }
 
 #[test]
+fn where_policy_comes_first_a_refused_packet_tells_of_its_denial_and_of_nothing_else() {
+    let mut daemon = with_events("", 64);
+    daemon.configure("set sfdp entry tenant 1 policy-first");
+    for interface in ["pg0", "pg1"] {
+        daemon.configure(&format!("set sfdp interface-input {interface} tenant 1 ip6"));
+    }
+    daemon.settle().expect("it settles");
+    let mut reader = exporter(&daemon, "test");
+    // The source is the lower end, and the higher one.
+    send(&mut daemon, "pg0", "ip4 10.0.0.2 > 10.0.1.2 ttl 64 / tcp 1000 > 80 ack seq 1 ack 1");
+    send(&mut daemon, "pg1", "ip4 10.0.1.2 > 10.0.0.2 ttl 64 / tcp 80 > 1000 rst seq 1");
+    daemon.configure("set sfdp services tenant 1 sfdp-l4-lifecycle forward");
+    send(&mut daemon, "pg0", "ip6 2001:db8::2 > 2001:db8:1::2 hlim 64 / tcp 1000 > 80 syn seq 1");
+    let told = events(&mut reader);
+    let denials: Vec<_> = told.iter().map(|event| (event.kind, event.reason, event.address(0).to_string())).collect();
+    let of = |reason: Reason, source: &str| (Kind::Denied, reason, source.to_owned());
+    let expected = [of(Reason::NoSyn, "10.0.0.2"), of(Reason::Policy, "2001:db8::2"), of(Reason::NoSyn, "10.0.1.2")];
+    assert_eq!(denials, expected);
+    assert!(told.iter().all(|event| (event.tenant, event.session) == (1, 0)), "{told:?}");
+    // What is permitted tells of its session, once.
+    daemon.configure("set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward");
+    daemon.configure("set sfdp source-sessions-max tenant 1 1");
+    send(&mut daemon, "pg0", "ip4 10.0.0.2 > 10.0.1.2 ttl 64 / tcp 1000 > 80 syn seq 1");
+    send(&mut daemon, "pg0", "ip4 10.0.0.2 > 10.0.1.2 ttl 64 / tcp 1001 > 80 syn seq 1");
+    let told = kinds(&events(&mut reader));
+    assert_eq!(told, [(Kind::Created, Reason::None), (Kind::Denied, Reason::SourceQuota)]);
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
 fn a_reader_that_stands_still_loses_events_and_delays_nothing() {
     let mut daemon = with_events("slots 256", 4000);
     let mut slow = exporter(&daemon, "slow");

@@ -3,7 +3,7 @@
 use quiver_ip::Family;
 use quiver_ip::upper::Upper;
 use quiver_session::key::{Flow, Format, Key, NoFlow, flow};
-use quiver_session::tcp::Segment;
+use quiver_session::segment::Segment;
 use quiver_table::KeyedHash;
 use quiver_wire::{IpProtocol, V4, V6};
 

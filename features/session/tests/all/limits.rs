@@ -116,8 +116,13 @@ fn a_worker_that_does_not_keep_up_is_named() {
 
 #[test]
 fn a_full_table_refuses_new_sessions_by_name_and_keeps_the_others() {
-    for (node, ip6, way) in WAYS {
+    // Where policy comes first, sessions begin behind the services that judge.
+    let by_policy = WAYS.map(|(_, ip6, way)| ("sfdp-create", ip6, way));
+    for (node, ip6, way) in WAYS.into_iter().chain(by_policy) {
         let mut daemon = router(way, 64);
+        if node == "sfdp-create" {
+            daemon.configure("set sfdp entry tenant 1 policy-first");
+        }
         (1..=64).for_each(|port| establish(&mut daemon, ip6, port));
         for port in 65..=100 {
             daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
@@ -231,6 +236,122 @@ fn a_tenant_has_no_more_sessions_than_its_quota() {
         assert!(error.to_string().contains("sessions-max"), "{error}");
         daemon.finish().expect("nothing leaks");
     }
+}
+
+/// Sessions of the host behind pg0 that two workers have, with those of another one beside them.
+#[test]
+fn a_source_has_no_more_sessions_than_its_quota_on_all_workers_together() {
+    for (node, ip6, way) in WAYS {
+        let mut daemon = router(way, 64);
+        // Those that there are count as well.
+        establish(&mut daemon, ip6, 1);
+        daemon.configure("set sfdp source-sessions-max tenant 1 10");
+        daemon.settle().expect("it settles");
+        let over = |daemon: &Daemon| daemon.drops().get(&(node, "session-source-quota")).copied().unwrap_or(0);
+        for port in 2..=8 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        }
+        daemon.settle().expect("it settles");
+        // The same host's packets come to the other worker.
+        daemon.configure("set interface rx-placement pg0 worker 1");
+        daemon.settle().expect("it settles");
+        for port in 9..=15 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        }
+        // The server begins sessions of its own.
+        (100..=105).for_each(|port| daemon.send("pg1", &datagram(ip6, true, port)).expect("it is up"));
+        daemon.settle().expect("it settles");
+        let sessions = show(&mut daemon).as_array().expect("a list").clone();
+        let client = if ip6 { "[2001:db8::2]" } else { "10.0.0.2" };
+        let of = |thread: u32| {
+            let of = |row: &&serde_json::Value| row["initiator"].as_str().is_some_and(|text| text.starts_with(client));
+            sessions.iter().filter(of).filter(|row| row["thread"] == thread).count()
+        };
+        assert_eq!((of(1), of(2), sessions.len(), over(&daemon)), (8, 2, 16, 5), "{node}");
+        // Ends of sessions make room, on either worker.
+        daemon.advance(Duration::from_secs(10)).expect("it settles");
+        for port in 20..=35 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        }
+        daemon.settle().expect("it settles");
+        assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(10), 12), "{node}");
+        let detail = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
+        assert_eq!((&detail["denied-packets"], &detail["source-sessions-max"]), (&12.into(), &10.into()), "{node}");
+        daemon.configure("set sfdp source-sessions-max tenant 1 none");
+        daemon.send("pg0", &datagram(ip6, false, 40)).expect("it is up");
+        daemon.settle().expect("it settles");
+        assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(11), 12), "{node}");
+        daemon.configure("clear session all");
+        daemon.settle().expect("it settles");
+        daemon.configure("set sfdp source-sessions-max tenant 1 10");
+        for port in 50..=65 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+        }
+        daemon.settle().expect("it settles");
+        assert_eq!(show(&mut daemon).as_array().map(Vec::len), Some(10), "{node}: no count is left behind");
+        let error = daemon.run("set sfdp source-sessions-max tenant 1 0").expect_err("nothing would pass");
+        assert!(error.to_string().contains("source-sessions-max"), "{error}");
+        daemon.finish().expect("nothing leaks");
+    }
+}
+
+/// As under a flood where policy comes first: refused packets take no record, and end no session.
+#[test]
+fn where_policy_comes_first_a_flood_that_it_refuses_leaves_nothing() {
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 64);
+    daemon.configure("set sfdp entry tenant 1 policy-first");
+    (1..=32).for_each(|port| establish(&mut daemon, ip6, port));
+    let bytes = |daemon: &Daemon| daemon.control().room::<Room>().sessions().expect("they have begun").bytes();
+    let before = bytes(&daemon);
+    for port in 1000..1500 {
+        let text = format!("ip4 10.0.0.9 > 10.0.1.2 ttl 64 / tcp {port} > 80 ack seq 1 ack 1");
+        let frame = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {text}").parse::<Packet>().expect("a packet");
+        daemon.send("pg0", &frame.to_bytes()).expect("it is up");
+    }
+    daemon.settle().expect("it settles");
+    let live = states(&mut daemon);
+    assert_eq!((live.get("established"), live.get("embryonic")), (Some(&32), None), "{live:?}");
+    assert_eq!((daemon.drops()[&("sfdp-l4-lifecycle", "no-syn")], bytes(&daemon)), (500, before));
+    let detail = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
+    assert_eq!((&detail["denied-packets"], &detail["created-sessions"]), (&500.into(), &32.into()), "{detail}");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn under_pressure_timeouts_shrink_and_those_of_unanswered_sessions_first() {
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, 100);
+    for (line, what) in [("start 50 end 50", "above adaptive-start"), ("start 0 end 2000", "at most 1000")] {
+        let error = daemon.run(&format!("set sfdp adaptive tenant 1 {line}")).expect_err("it is out of range");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    daemon.configure("set sfdp adaptive tenant 1 start 50 end 100");
+    (1..=80).for_each(|port| establish(&mut daemon, ip6, port));
+    let live = |daemon: &Daemon| daemon.control().room::<Room>().sessions().expect("they have begun").len();
+    // Those of established sessions shrink from 75 % on: at 80 % to 96 s.
+    daemon.advance(Duration::from_secs(94)).expect("it settles");
+    assert_eq!(live(&daemon), 80);
+    // Each session that ends takes some of the pressure away: after 110 s these are as many as have 110 s.
+    daemon.advance(Duration::from_secs(16)).expect("it settles");
+    assert!((77..=78).contains(&live(&daemon)), "{}", live(&daemon));
+    // Without an answer, 78 % leave 2.2 s of 5 s.
+    daemon.send("pg0", &datagram(ip6, false, 1000)).expect("it is up");
+    daemon.settle().expect("it settles");
+    let unanswered = |daemon: &mut Daemon| states(daemon).get("embryonic").copied();
+    let listed = daemon.run("show session port 1000").expect("it is a command").json;
+    let seconds = listed[0]["seconds"].as_f64();
+    assert!(seconds.is_some_and(|seconds| (2.0..2.4).contains(&seconds)), "{listed}");
+    daemon.advance(Duration::from_secs(1)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), Some(1));
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), None);
+    // As in VPP.
+    daemon.configure("set sfdp adaptive tenant 1 none");
+    daemon.send("pg0", &datagram(ip6, false, 1001)).expect("it is up");
+    daemon.advance(Duration::from_secs(4)).expect("it settles");
+    assert_eq!(unanswered(&mut daemon), Some(1));
+    daemon.finish().expect("nothing leaks");
 }
 
 #[test]

@@ -35,12 +35,26 @@ pub enum Service {
 }
 
 /// A tenant, whose sessions are of one family.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tenant {
     pub family: Family,
     pub context: u32,
     pub chains: [Vec<Service>; 2],
     pub timeouts: [u32; 5],
+    /// Sessions are stored once their first packet is permitted.
+    pub policy_first: bool,
+    /// Sessions that a source may have begun.
+    pub source_max: Option<u32>,
+}
+
+impl Tenant {
+    /// Whether a packet may begin a session.
+    fn permits(&self, packet: &Packet) -> bool {
+        let forward = &self.chains[0];
+        let checks = forward.iter().any(|service| matches!(service, Service::Check | Service::Lifecycle));
+        let opens = packet.segment.flags & (SYN | ACK | FIN | RST) == SYN;
+        forward.last() == Some(&Service::Lookup) && (opens || packet.protocol != Protocol::Tcp || !checks)
+    }
 }
 
 /// A key: both ends in ascending order.
@@ -116,6 +130,15 @@ impl Oracle {
     pub fn packet(&mut self, packet: &Packet, tenant: u32, worker: usize, now: u64) -> bool {
         let key = Key::of(packet, self.tenants[&tenant].context);
         let is_first = !self.sessions.contains_key(&key);
+        if is_first {
+            let rules = &self.tenants[&tenant];
+            let of_source = |session: &&Session| session.tenant == tenant && session.initiator.0 == packet.source.0;
+            let has = self.sessions.values().filter(of_source).count();
+            if rules.policy_first && !rules.permits(packet) || rules.source_max.is_some_and(|most| has >= most as usize)
+            {
+                return false;
+            }
+        }
         let session = self.sessions.entry(key).or_insert_with(|| Session {
             id: None,
             tenant,

@@ -1,8 +1,9 @@
 //! Packets between a few ends, so that flows meet again and again. Each carries its number, by which it is known when it leaves.
 
 /// A family of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
+    #[default]
     V4,
     V6,
 }

@@ -11,7 +11,7 @@ use quiver_session::listing::{self, Listed};
 use quiver_session::node::lifecycle::Blocks;
 use quiver_session::room::Room;
 use quiver_session::tcp::FirstWithoutSyn;
-use quiver_session::tenant::{TenantTimeout, Tenants};
+use quiver_session::tenant::{EntryMode, TenantTimeout, Tenants};
 use quiver_session::{SessionDefaults, SessionInterface, Tenant, set_session_defaults};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::{V4, V6};
@@ -111,7 +111,12 @@ impl Router {
         });
         let timeouts = TIMEOUTS.iter().zip(tenant.timeouts);
         let timeouts = timeouts.map(|(name, seconds)| TenantTimeout { name: (*name).to_owned(), seconds }).collect();
-        let object = Tenant { context: Some(tenant.context), forward, reverse, timeouts, ..Tenant::new(id) };
+        let entry = if tenant.policy_first { EntryMode::PolicyFirst } else { EntryMode::SessionFirst };
+        let (context, source_sessions_max) = (Some(tenant.context), tenant.source_max);
+        // The model knows no pressure.
+        let (adaptive_start, adaptive_end) = (0, 0);
+        let limits = Tenant { source_sessions_max, adaptive_start, adaptive_end, ..Tenant::new(id) };
+        let object = Tenant { context, forward, reverse, timeouts, entry, ..limits };
         self.control().put(object).expect("the tenant is valid");
     }
 

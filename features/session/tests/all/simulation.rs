@@ -235,7 +235,13 @@ impl Simulation {
         self.act(Action::KillAll);
         self.act(Action::Tenant(
             99,
-            Tenant { family: Family::V4, context: 99, chains: [vec![Service::Lookup], vec![]], timeouts: [30; 5] },
+            Tenant {
+                family: Family::V4,
+                context: 99,
+                chains: [vec![Service::Lookup], vec![]],
+                timeouts: [30; 5],
+                ..Tenant::default()
+            },
         ));
         for worker in 0..WORKERS {
             self.act(Action::Assign(worker, Family::V4, Some(99)));

@@ -14,7 +14,8 @@ use crate::router::{CAPACITY, Router, WORKERS};
 fn router() -> Router {
     let router = Router::new(1, Duration::from_millis(100));
     let chain = || vec![Service::Lifecycle, Service::Lookup];
-    let tenant = Tenant { family: Family::V4, context: 7, chains: [chain(), chain()], timeouts: [30; 5] };
+    let tenant =
+        Tenant { family: Family::V4, context: 7, chains: [chain(), chain()], timeouts: [30; 5], ..Tenant::default() };
     router.put_tenant(1, &tenant);
     for worker in 0..WORKERS {
         router.assign(worker, Family::V4, Some(1));
