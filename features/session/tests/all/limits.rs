@@ -276,7 +276,7 @@ fn a_source_has_no_more_sessions_than_its_quota_on_all_workers_together() {
         daemon.settle().expect("it settles");
         assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(10), 12), "{node}");
         let detail = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
-        assert_eq!((&detail["denied-packets"], &detail["source-sessions-max"]), (&12.into(), &10.into()), "{node}");
+        assert_eq!((&detail["denied"]["source-quota"], &detail["source-sessions-max"]), (&12.into(), &10.into()), "{node}");
         daemon.configure("set sfdp source-sessions-max tenant 1 none");
         daemon.send("pg0", &datagram(ip6, false, 40)).expect("it is up");
         daemon.settle().expect("it settles");
@@ -314,7 +314,7 @@ fn where_policy_comes_first_a_flood_that_it_refuses_leaves_nothing() {
     assert_eq!((live.get("established"), live.get("embryonic")), (Some(&32), None), "{live:?}");
     assert_eq!((daemon.drops()[&("sfdp-l4-lifecycle", "no-syn")], bytes(&daemon)), (500, before));
     let detail = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
-    assert_eq!((&detail["denied-packets"], &detail["created-sessions"]), (&500.into(), &32.into()), "{detail}");
+    assert_eq!((&detail["denied"]["no-syn"], &detail["created-sessions"]), (&500.into(), &32.into()), "{detail}");
     daemon.finish().expect("nothing leaks");
 }
 
