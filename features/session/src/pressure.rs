@@ -14,7 +14,7 @@ pub struct Watermarks {
     pub end: u32,
 }
 
-/// What pressure leaves of the timeouts of a tenant's sessions, in parts of [`WHOLE`].
+/// Shares of timeouts that pressure leaves to a tenant's sessions, in parts of [`WHOLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     embryonic: u32,
@@ -30,7 +30,7 @@ impl Watermarks {
     pub(crate) fn are_off(self) -> bool {
         self.end <= self.start
     }
-    /// What is left of timeouts while there are so many sessions, of the number there may be.
+    /// Shares of timeouts that are left while there are so many sessions, of the number there may be.
     pub(crate) fn left(self, sessions: usize, most: usize) -> Left {
         if self.are_off() {
             return Left::ALL;
@@ -51,7 +51,7 @@ impl Left {
     /// No pressure.
     pub const ALL: Left = Left { embryonic: WHOLE, others: WHOLE };
 
-    /// What is left of a timeout with this number, in ticks.
+    /// The ticks that are left of a timeout with this number.
     #[inline(always)]
     pub fn of(self, timeout: u8, ticks: u32) -> u32 {
         let part = match timeout {

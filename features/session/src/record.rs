@@ -135,6 +135,10 @@ impl Status {
 
 /// The packets of a session are dropped.
 pub const BLOCKED: u16 = 1 << 15;
+/// The connection has been closed or reset; a SYN of the initiator opens it anew.
+pub const CLOSING: u16 = 1 << 6;
+/// The first packet of a connection was no SYN.
+pub const NO_SYN: u16 = 1 << 7;
 
 /// A record.
 #[derive(Default, FromZeros)]

@@ -282,7 +282,7 @@ impl Sessions {
         }
         Ok(())
     }
-    /// What the present number of sessions leaves of a tenant's timeouts.
+    /// Shares of a tenant's timeouts that the present number of sessions leaves.
     #[inline(always)]
     pub(crate) fn left(&self, tenant: &TenantRow) -> Left {
         if tenant.watermarks.are_off() { Left::ALL } else { tenant.watermarks.left(self.len(), self.most) }

@@ -3,6 +3,8 @@
 //! This follows the flags and the numbers of FINs, and drops nothing that an end would have to judge by its window: a reset ends a
 //! session at once, as in VPP. Of tenants whose checks are strict, `windows` judges segments before.
 
+pub use crate::record::{CLOSING, NO_SYN};
+
 use crate::record::{BLOCKED, Direction, Record, State, Status};
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
 use crate::sessions::Mark;
@@ -20,11 +22,6 @@ pub const FIN_REVERSE: u16 = 1 << 3;
 pub const FIN_FORWARD_ACKED: u16 = 1 << 4;
 /// The initiator has acknowledged the responder's FIN.
 pub const FIN_REVERSE_ACKED: u16 = 1 << 5;
-/// The session ends; a SYN of the initiator opens it anew.
-pub const CLOSING: u16 = 1 << 6;
-/// The first packet was no SYN.
-pub const NO_SYN: u16 = 1 << 7;
-
 /// The initiator has acknowledged something: of connections that are watched.
 pub const ACK_FORWARD: u16 = 1 << 8;
 

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zerocopy::FromZeros;
 
-use crate::record::{Direction, State, Status};
+use crate::record::{CLOSING, Direction, NO_SYN, State, Status};
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
-use crate::tcp::{CLOSING, NO_SYN};
 
 /// Judgment about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
