@@ -3,7 +3,7 @@
 //! - [`key`]: what both directions of a flow have in common. [`record`]: a session in memory. [`sessions`]: all of them, in a directory
 //!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, and `expiry`: that they do.
-//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
+//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call; [`translator`]: the same for frames. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`tcp`]: states of connections.
 //! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
@@ -32,6 +32,7 @@ pub mod tcp;
 pub mod tenant;
 pub mod timeouts;
 pub mod translation;
+pub mod translator;
 
 pub use interface::{SessionInterface, enter, no_space};
 pub use quiver_session_events::Reason;
@@ -104,8 +105,8 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_service(control, Service::drop("sfdp-drop"))?;
     register_owner(control, &reads)?;
     control.insert_room(Parts { reads: reads.clone(), begun, incoming });
-    register_family::<V4>(control, KeyFormat { name: "ipv4", show: listing::ip4_end })?;
-    register_family::<V6>(control, KeyFormat { name: "ipv6", show: listing::ip6_end })?;
+    register_family::<V4>(control, KeyFormat { name: "ipv4", is_ip4: true, show: listing::ip4_end })?;
+    register_family::<V6>(control, KeyFormat { name: "ipv6", is_ip4: false, show: listing::ip6_end })?;
     register_lifecycle(control, &reads)?;
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;

@@ -14,10 +14,10 @@ use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
 use super::owner;
-use super::pass::{Reads, Work};
+use super::pass::{Known, Reads, Work};
 use crate::interface::Tracked;
-use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
-use crate::record::{self, Direction, OWNED_MAX};
+use crate::key::{Ends4, Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
+use crate::record::{Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark};
 
 arcs! {
@@ -102,7 +102,7 @@ impl<P> Finder<P> {
 impl<P: Parser> Lookup<P> {
     /// The node, which counts packets of tenants.
     pub(crate) fn new(reads: Reads, incoming: Arc<Row>, finder: Finder<P>) -> Lookup<P> {
-        let (key, is_from_high) = Key::ip4((0, 0), 0, IpProtocol(0));
+        let (key, is_from_high) = Key::ip4(Ends4::default(), 0, IpProtocol(0));
         let none = Keyed { key, hash: 0, home: Home::default(), candidate: None, is_from_high, is_error: false };
         Lookup { reads, finder, incoming, rows: Box::new([none; BLOCK]) }
     }
@@ -142,7 +142,7 @@ impl<P: Parser> Node for Lookup<P> {
                 Some((index, record)) => {
                     let mark = Mark::of(index, record.identity(), row.is_from_high);
                     let mark = Mark { is_error: row.is_error, ..mark };
-                    arrive(&work, (cx, frame, i), (record, mark), now);
+                    work.arrive((cx, frame, i), Known { record, mark }, now);
                 }
                 None => finder.search(&work, (cx, frame, i), row),
             }
@@ -166,21 +166,6 @@ impl Run {
             incoming.add(self.slot, self.packets, self.bytes);
         }
     }
-}
-
-/// Counts a packet of a session of this worker, and passes it on.
-#[inline(always)]
-fn arrive(
-    work: &Work<'_>,
-    (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
-    (record, mark): (&record::Record, Mark),
-    now: u32,
-) {
-    let Some(packet) = work.packet_of(record, mark) else { return };
-    if !cx.is_rehearsal() {
-        packet.touch(frame.length[i], now);
-    }
-    work.pass(cx, frame, i, packet);
 }
 
 impl<P: Parser> Finder<P> {
@@ -293,7 +278,7 @@ impl<P: Parser> Finder<P> {
         let mark = Mark { is_error: row.is_error, ..mark };
         if let Found::Here(_) = found {
             let now = work.ticks(cx);
-            arrive(work, (cx, frame, i), (record, Mark { is_first, ..mark }), now);
+            work.arrive((cx, frame, i), Known { record, mark: Mark { is_first, ..mark } }, now);
             return;
         }
         frame.set_metadata(cx.pool, i, work.mark, mark);
