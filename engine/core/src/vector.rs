@@ -18,7 +18,7 @@ pub struct Rows(pub(crate) u64);
 impl Rows {
     /// The first `n` rows.
     #[inline(always)]
-    pub(crate) fn first(n: usize) -> Rows {
+    pub fn first(n: usize) -> Rows {
         Rows(if n < BLOCK { (1 << n) - 1 } else { !0 })
     }
     /// Adds a row of a frame.

@@ -75,6 +75,11 @@ pub struct Home {
     tag: u16,
 }
 
+impl Home {
+    /// Places of no key.
+    pub const NONE: Home = Home { first: 0, second: 0, row: 0, spot: 0, tag: 0 };
+}
+
 /// Where a slot is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {

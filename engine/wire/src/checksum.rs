@@ -83,7 +83,8 @@ fn sum_native(bytes: &[u8]) -> u64 {
 }
 
 /// Carries come round to the low end until one word is left.
-fn fold(sum: u64) -> u16 {
+#[inline(always)]
+const fn fold(sum: u64) -> u16 {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
@@ -105,6 +106,34 @@ pub const fn update16(checksum: u16, old: u16, new: u16) -> u16 {
 pub const fn update32(checksum: u16, old: u32, new: u32) -> u16 {
     let high = update16(checksum, (old >> 16) as u16, (new >> 16) as u16);
     update16(high, old as u16, new as u16)
+}
+
+/// The change of a sum as words under it change: computed once, and applied to each checksum that covers them (RFC 1624, equation 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Change(u64);
+
+impl Change {
+    /// Two words change, such as both ports.
+    #[inline(always)]
+    pub const fn of32(old: u32, new: u32) -> Change {
+        Change(!old as u64 + new as u64)
+    }
+    /// Four words change, such as both addresses of an IPv4 packet.
+    #[inline(always)]
+    pub const fn of64(old: u64, new: u64) -> Change {
+        Change::of32((old >> 32) as u32, (new >> 32) as u32).and(Change::of32(old as u32, new as u32))
+    }
+    /// The words of another change, too: of 2^30 at most.
+    #[must_use]
+    #[inline(always)]
+    pub const fn and(self, other: Change) -> Change {
+        Change(self.0 + other.0)
+    }
+    /// The checksum after the change.
+    #[inline(always)]
+    pub const fn apply(self, checksum: u16) -> u16 {
+        !fold(self.0 + !checksum as u64)
+    }
 }
 
 /// The pseudo header of TCP and UDP over IPv4 (RFC 9293, 3.1); `length` counts from the transport header on.
@@ -169,6 +198,14 @@ mod tests {
         assert_eq!(of(&bytes).folded(), naive(&bytes));
     }
 
+    /// Words among which those are frequent where both zeros of one's complement matter.
+    fn edge16() -> impl Strategy<Value = u16> {
+        prop_oneof![Just(0), Just(0xffff), any::<u16>()]
+    }
+    fn edge64() -> impl Strategy<Value = u64> {
+        prop::array::uniform4(edge16()).prop_map(|words| words.iter().fold(0, |all, word| all << 16 | u64::from(*word)))
+    }
+
     proptest! {
         #[test]
         fn equals_the_naive_sum(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -191,6 +228,18 @@ mod tests {
             let old = u32::from(words[at]) << 16 | u32::from(words[at + 1]);
             (words[at], words[at + 1]) = ((new >> 16) as u16, new as u16);
             prop_assert_eq!(update32(before, old, new), of(&bytes(&words)).checksum());
+        }
+
+        #[test]
+        fn a_change_equals_updates_one_after_the_other(
+            checksum in edge16(), old in edge64(), new in edge64(), ports in edge64(),
+        ) {
+            let (from, to) = ((ports >> 32) as u32, ports as u32);
+            let addresses = Change::of64(old, new);
+            let high = update32(checksum, (old >> 32) as u32, (new >> 32) as u32);
+            let both = update32(high, old as u32, new as u32);
+            prop_assert_eq!(addresses.apply(checksum), both);
+            prop_assert_eq!(addresses.and(Change::of32(from, to)).apply(checksum), update32(both, from, to));
         }
     }
 

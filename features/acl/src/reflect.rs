@@ -52,11 +52,11 @@ pub enum ReflectError {
 impl Reflecting {
     /// Registers formats and a tenant. The room of sessions is registered before.
     pub(crate) fn register(control: &Control) -> Result<Reflecting, ReflectError> {
-        let format = |name, show| {
-            let added = control.room_mut::<KeyFormats>().add(KeyFormat { name, show });
+        let format = |name, is_ip4, show| {
+            let added = control.room_mut::<KeyFormats>().add(KeyFormat { name, is_ip4, show });
             added.map_err(|error| ReflectError::Session(error.into()))
         };
-        let formats = Formats { ip4: format("acl-ipv4", ip4_end)?, ip6: format("acl-ipv6", ip6_end)? };
+        let formats = Formats { ip4: format("acl-ipv4", true, ip4_end)?, ip6: format("acl-ipv6", false, ip6_end)? };
         let row = TenantRow {
             is_there: true,
             id: u32::MAX,

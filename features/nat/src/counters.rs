@@ -66,18 +66,52 @@ impl NatCounters {
 /// The counters of a worker.
 pub struct WorkerCounters([[Arc<Row<Counter>>; KINDS.len()]; SETS.len()]);
 
+/// The kind of a protocol's packets.
+#[inline(always)]
+fn kind_of(protocol: u8) -> usize {
+    match IpProtocol(protocol) {
+        IpProtocol::TCP => 0,
+        IpProtocol::UDP => 1,
+        _ => 2,
+    }
+}
+
 impl WorkerCounters {
     /// Counts a translated packet.
     pub fn count(&self, (is_from_inside, path): (bool, Path), protocol: u8, interface: u32) {
-        let kind = match IpProtocol(protocol) {
-            IpProtocol::TCP => 0,
-            IpProtocol::UDP => 1,
-            _ => 2,
-        };
-        self.0[set_of(is_from_inside, path)][kind].add(interface, 1);
+        self.0[set_of(is_from_inside, path)][kind_of(protocol)].add(interface, 1);
     }
     /// Counts a dropped packet.
     pub fn drop(&self, is_from_inside: bool, path: Path, interface: u32) {
         self.0[set_of(is_from_inside, path)][DROPS].add(interface, 1);
+    }
+}
+
+/// Packets of sessions that an interface has received, as they are counted: most frames are one's.
+#[derive(Default)]
+pub struct Tally {
+    interface: u32,
+    /// From the inside, and from the outside; by kind.
+    packets: [[u64; DROPS]; 2],
+}
+
+impl Tally {
+    /// Counts a translated packet of a session that was there.
+    #[inline(always)]
+    pub fn count(&mut self, counters: &WorkerCounters, is_from_inside: bool, (protocol, interface): (u8, u32)) {
+        if interface != self.interface {
+            self.end(counters);
+            self.interface = interface;
+        }
+        self.packets[usize::from(!is_from_inside)][kind_of(protocol)] += 1;
+    }
+    /// Counts all of them.
+    pub fn end(&mut self, counters: &WorkerCounters) {
+        for (packets, is_from_inside) in std::mem::take(&mut self.packets).iter().zip([true, false]) {
+            let kinds = &counters.0[set_of(is_from_inside, Path::Fast)];
+            for (kind, packets) in kinds.iter().zip(packets).filter(|(_, packets)| **packets > 0) {
+                kind.add(self.interface, *packets);
+            }
+        }
     }
 }

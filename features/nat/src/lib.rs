@@ -67,7 +67,7 @@ pub enum NatError {
 pub fn register(control: &Control) -> Result<(), NatError> {
     let (reads, routes) = (quiver_session::reads(control), Routes::new(control));
     let icmp_timeout = room::ICMP_TIMEOUT;
-    let format = KeyFormat { name: "nat44", show: ip4_end };
+    let format = KeyFormat { name: "nat44", is_ip4: true, show: ip4_end };
     let format = control.room_mut::<Formats>().add(format).map_err(SessionError::from)?;
     register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout })?;
     register_service(control, Service::terminal(output::END)).map_err(SessionError::from)?;
@@ -115,7 +115,7 @@ fn register_nodes(
     let own = move |seed: quiver_engine::Seed| Own { begun: begun.of(seed), counters: counters.row(seed.worker) };
     let (of_input, of_output, reads) = (tables.clone(), tables.clone(), tables.reads.clone());
     let own_output = own.clone();
-    let input = move |seed| Input { tables: of_input.clone(), own: own(seed) };
+    let input = move |seed| Input::new(of_input.clone(), own(seed));
     let output = move |seed| Output { tables: of_output.clone(), own: own_output(seed) };
     let specs = [
         NodeSpec::new(input::NAME, input::Next::ARCS, input).describe(describe::<V4>),

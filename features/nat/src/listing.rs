@@ -37,7 +37,7 @@ impl NatSession {
         let second = sessions.second(listed.worker, listed.index)?;
         let inside = Tuple::from_inside(&listed.key, has(&second, flag::INSIDE_HIGH));
         let idle = sessions.idle(control.now().0, listed.worker, listed.index)?;
-        let table = table_of(control, TableSlots::of(&second).inside.into());
+        let table = table_of(control, TableSlots::of(second.note).inside.into());
         Some(NatSession { listed, inside, second, idle, table })
     }
     /// The host on the inside.

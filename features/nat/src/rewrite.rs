@@ -3,8 +3,9 @@
 //! Checksums are updated by what changes (RFC 1624), so a packet that was damaged before stays recognizable. A UDP checksum of zero
 //! stays zero (RFC 3022, 4.1).
 
+use quiver_session::key::{Ends4, plain_ip4};
 use quiver_wire::IpProtocol;
-use quiver_wire::checksum::{update16, update32};
+use quiver_wire::checksum::{Change, update16, update32};
 
 use crate::tuple::Tuple;
 
@@ -20,12 +21,14 @@ const ICMP_HEADER: usize = 8;
 const ICMP_CHECKSUM: usize = 2;
 const ICMP_IDENTIFIER: usize = 4;
 
+#[inline(always)]
 fn word(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|word| u16::from_be_bytes(*word))
 }
 fn address(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }
+#[inline(always)]
 fn set<const N: usize>(bytes: &mut [u8], at: usize, to: [u8; N]) {
     if let Some(place) = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
         *place = to;
@@ -50,6 +53,7 @@ fn set_addresses(packet: &mut [u8], (source, destination): (u32, u32)) -> Option
 }
 
 /// Where the checksum of a transport header is, and whether it is optional.
+#[inline(always)]
 fn transport_checksum(protocol: u8) -> (usize, bool) {
     if IpProtocol(protocol) == IpProtocol::TCP { (16, false) } else { (6, true) }
 }
@@ -72,9 +76,7 @@ pub fn rewrite(packet: &mut [u8], to: &Tuple, is_unfinished: bool) -> bool {
                     let sum = update16(addresses(checksum), source, to.source.port);
                     update16(sum, destination, to.destination.port)
                 };
-                // RFC 768: zero would mean that there is none.
-                let sum = if is_optional && sum == 0 && !is_unfinished { 0xffff } else { sum };
-                set(upper, at, sum.to_be_bytes());
+                set(upper, at, not_none(sum, is_optional && !is_unfinished).to_be_bytes());
             }
             set(upper, 0, to.source.port.to_be_bytes());
             set(upper, 2, to.destination.port.to_be_bytes());
@@ -88,6 +90,30 @@ pub fn rewrite(packet: &mut [u8], to: &Tuple, is_unfinished: bool) -> bool {
         }
     }
     true
+}
+
+/// The same of a packet as [`plain_ip4`] has them, whose checksums are whole. False of others, which stay as they are.
+#[inline(always)]
+pub fn rewrite_plain(packet: &mut [u8], to: Ends4) -> bool {
+    let Some((from, protocol)) = plain_ip4(packet) else { return false };
+    let (at, is_optional) = transport_checksum(protocol.0);
+    let at = HEADER + at;
+    let (Some(ip), Some(upper)) = (word(packet, CHECKSUM), word(packet, at)) else { return false };
+    let addresses = Change::of64(from.addresses, to.addresses);
+    let all = addresses.and(Change::of32(from.ports, to.ports));
+    set(packet, CHECKSUM, addresses.apply(ip).to_be_bytes());
+    set(packet, SOURCE, to.addresses.to_be_bytes());
+    set(packet, HEADER, to.ports.to_be_bytes());
+    if !(is_optional && upper == 0) {
+        set(packet, at, not_none(all.apply(upper), is_optional).to_be_bytes());
+    }
+    true
+}
+
+/// A checksum, where zero means that there is none if it is optional (RFC 768).
+#[inline(always)]
+fn not_none(sum: u16, is_optional: bool) -> u16 {
+    if is_optional && sum == 0 { 0xffff } else { sum }
 }
 
 /// The bytes of an ICMP message, of whose changes its checksum follows.
@@ -141,7 +167,7 @@ pub fn rewrite_error(packet: &mut [u8], (source, destination): (u32, u32), quote
             {
                 let sum = update16(addresses(sum), from, quoted.source.port);
                 let sum = update16(sum, to, quoted.destination.port);
-                message.set(upper + at, if is_optional && sum == 0 { 0xffff } else { sum });
+                message.set(upper + at, not_none(sum, is_optional));
             }
             message.set(upper, quoted.source.port);
             message.set(upper + 2, quoted.destination.port);

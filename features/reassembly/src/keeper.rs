@@ -18,6 +18,11 @@ pub(crate) trait Parts: Send + 'static {
     type Next: Into<u16>;
     /// Arc back to this node on another worker, and drop arc for fragments that do not fit into that worker's queue.
     const HANDED: (Self::Next, Self::Next);
+    /// The arc of a packet that is surely no fragment, by its first bytes; None of those that are looked at one by one.
+    #[inline(always)]
+    fn passes(&self, _: &[u8]) -> Option<Self::Next> {
+        None
+    }
     /// Handles the packet of a row and returns its arc; None if it is kept, or handed to another worker.
     fn follow(
         &mut self,
@@ -148,7 +153,8 @@ impl<P: Parts> Node for Keeper<P> {
             false => desk,
         };
         for i in 0..frame.len() {
-            if let Some(next) = self.parts.follow(&desk, cx, frame, i) {
+            let passes = self.parts.passes(frame.bytes(cx.pool, i));
+            if let Some(next) = passes.or_else(|| self.parts.follow(&desk, cx, frame, i)) {
                 frame.next[i] = next.into();
             }
         }

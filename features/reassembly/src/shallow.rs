@@ -178,6 +178,10 @@ impl<F: Reassembled> Parts for Shallow<F> {
     type Next = Next;
     const HANDED: (Next, Next) = (Next::Here, Next::Busy);
 
+    #[inline(always)]
+    fn passes(&self, packet: &[u8]) -> Option<Next> {
+        F::is_no_fragment(packet).then_some(Next::Pass)
+    }
     fn follow(&mut self, desk: &Desk<'_, F>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         let bytes: Cow<'_, [u8]> = match frame.flags(i).has(Flags::CHAINED) {
             true => {

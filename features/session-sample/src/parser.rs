@@ -62,7 +62,7 @@ impl InterfaceFeature for SampleInterface {
 }
 
 pub(crate) fn register(control: &Control) -> Result<(), SessionError> {
-    register_parser::<Sample>(control, KeyFormat { name: Sample::NODE, show: ip4_end })?;
+    register_parser::<Sample>(control, KeyFormat { name: Sample::NODE, is_ip4: true, show: ip4_end })?;
     let words = FeatureSettings::new(control);
     let stage = Input::<Sample>::new(words.of(Direction::Rx));
     let spec = NodeSpec::stage(move |_| stage.clone()).describe(describe::<V4>);

@@ -9,7 +9,7 @@ use quiver_ip::upper::Upper;
 use quiver_table::KeyedHash;
 use quiver_wire::{Header, IpHeader, IpProtocol};
 
-/// Format of a key, by its number: [`Formats`] has what it is.
+/// Format of a key, by its number: [`Formats`] has what it is. Keys whose addresses are of IPv4 have odd numbers: they are shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format(u8);
 
@@ -27,6 +27,11 @@ impl Format {
     pub fn number(self) -> u8 {
         self.0
     }
+    /// Whether addresses are of IPv4.
+    #[inline(always)]
+    pub fn is_ip4(self) -> bool {
+        self.0 & 1 != 0
+    }
 }
 
 /// Formats there can be: a record has 4 bits for their numbers, of which none is 0.
@@ -37,13 +42,15 @@ pub const FORMATS_MAX: usize = 15;
 pub struct KeyFormat {
     /// Name, such as `ipv4`.
     pub name: &'static str,
+    /// Whether addresses are of IPv4, and need 32 bits.
+    pub is_ip4: bool,
     /// Text of an end.
     pub show: fn(End) -> String,
 }
 
 /// The registered formats: a room of the control side.
 #[derive(Default)]
-pub struct Formats(Vec<KeyFormat>);
+pub struct Formats([Option<KeyFormat>; FORMATS_MAX]);
 
 /// Why a format cannot be registered.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -51,8 +58,8 @@ pub enum FormatError {
     /// Another one has its name.
     #[error("there is a key format `{0}` already; choose another name")]
     Taken(&'static str),
-    /// There are [`FORMATS_MAX`].
-    #[error("`{0}` would be one key format too many: there can be {FORMATS_MAX}")]
+    /// No number of its kind is left.
+    #[error("`{0}` would be one key format too many: there can be {FORMATS_MAX}, half of them of IPv4")]
     Full(&'static str),
 }
 
@@ -62,18 +69,19 @@ impl Formats {
     /// # Errors
     /// If the name is taken, or no number is left.
     pub fn add(&mut self, format: KeyFormat) -> Result<Format, FormatError> {
-        if self.0.iter().any(|known| known.name == format.name) {
+        if self.0.iter().flatten().any(|known| known.name == format.name) {
             return Err(FormatError::Taken(format.name));
         }
-        if self.0.len() == FORMATS_MAX {
-            return Err(FormatError::Full(format.name));
-        }
-        self.0.push(format);
-        Ok(Format(self.0.len() as u8))
+        // Those of IPv4 have odd numbers.
+        let first = if format.is_ip4 { 0 } else { 1 };
+        let free = (first..FORMATS_MAX).step_by(2).find(|at| self.0[*at].is_none());
+        let at = free.ok_or(FormatError::Full(format.name))?;
+        self.0[at] = Some(format);
+        Ok(Format(at as u8 + 1))
     }
     /// The description of a format.
     pub fn get(&self, format: Format) -> Option<&KeyFormat> {
-        self.0.get(usize::from(format.0).checked_sub(1)?)
+        self.0.get(usize::from(format.0).checked_sub(1)?)?.as_ref()
     }
 }
 
@@ -108,9 +116,9 @@ impl Key {
     ) -> (Key, bool) {
         let is_from_high = source > destination;
         let (low, high) = if is_from_high { (destination, source) } else { (source, destination) };
-        let addresses = match format {
-            Format::IP4 => [(low.address as u64) << 32 | high.address as u32 as u64, 0, 0, 0],
-            _ => {
+        let addresses = match format.is_ip4() {
+            true => [(low.address as u64) << 32 | high.address as u32 as u64, 0, 0, 0],
+            false => {
                 let (low, high) = (low.address, high.address);
                 [(low >> 64) as u64, low as u64, (high >> 64) as u64, high as u64]
             }
@@ -118,14 +126,10 @@ impl Key {
         let ports = ports_word(u32::from(low.port) << 16 | u32::from(high.port), context);
         (Key { addresses, ports, protocol: protocol.0, format }, is_from_high)
     }
-    /// The same, of `Format::IP4`: source and destination address, and source and destination port, are one number each.
+    /// The same, of `Format::IP4`.
     #[inline(always)]
-    pub(crate) fn ip4((addresses, ports): Plain4, context: u32, protocol: IpProtocol) -> (Key, bool) {
-        let source = addresses >> 32 << 16 | u64::from(ports >> 16);
-        let destination = u64::from(addresses as u32) << 16 | u64::from(ports as u16);
-        let is_from_high = source > destination;
-        let by = u32::from(is_from_high);
-        let (addresses, ports) = (addresses.rotate_left(32 * by), ports.rotate_left(16 * by));
+    pub(crate) fn ip4(ends: Ends4, context: u32, protocol: IpProtocol) -> (Key, bool) {
+        let (Ends4 { addresses, ports }, is_from_high) = ends.in_order();
         let addresses = [addresses, 0, 0, 0];
         (Key { addresses, ports: ports_word(ports, context), protocol: protocol.0, format: Format::IP4 }, is_from_high)
     }
@@ -140,17 +144,17 @@ impl Key {
     }
     /// The lower end.
     pub fn low(&self) -> End {
-        let address = match self.format {
-            Format::IP4 => u128::from(self.addresses[0] >> 32),
-            _ => u128::from(self.addresses[0]) << 64 | u128::from(self.addresses[1]),
+        let address = match self.format.is_ip4() {
+            true => u128::from(self.addresses[0] >> 32),
+            false => u128::from(self.addresses[0]) << 64 | u128::from(self.addresses[1]),
         };
         End { address, port: (self.ports >> 48) as u16 }
     }
     /// The higher end.
     pub fn high(&self) -> End {
-        let address = match self.format {
-            Format::IP4 => u128::from(self.addresses[0] as u32),
-            _ => u128::from(self.addresses[2]) << 64 | u128::from(self.addresses[3]),
+        let address = match self.format.is_ip4() {
+            true => u128::from(self.addresses[0] as u32),
+            false => u128::from(self.addresses[2]) << 64 | u128::from(self.addresses[3]),
         };
         End { address, port: (self.ports >> 32) as u16 }
     }
@@ -166,13 +170,9 @@ impl Key {
     pub fn format(&self) -> Format {
         self.format
     }
-    /// Whether its addresses are those of IPv6. Formats of rooms do not tell: an address that needs more than 32 bits does.
+    /// Whether its addresses are those of IPv6.
     pub fn is_ip6(&self) -> bool {
-        match self.format {
-            Format::IP4 => false,
-            Format::IP6 => true,
-            _ => self.high().address >> 32 != 0,
-        }
+        !self.format.is_ip4()
     }
     /// The ports and the context, as one word.
     #[inline(always)]
@@ -191,22 +191,28 @@ impl Key {
     /// Protocol and format, as a record has them.
     #[inline(always)]
     pub(crate) fn kind(&self) -> u64 {
-        u64::from(self.protocol) | u64::from(self.format.number()) << 8
+        kind(self.protocol, self.format)
     }
     /// The hash by which the directory finds the key.
     #[inline(always)]
     pub fn hash(&self, hash: &KeyedHash) -> u64 {
         let [first, second, third, fourth] = self.addresses;
-        match self.format {
-            Format::IP4 => hash.hash(&[first, self.ports, self.kind()]),
-            _ => hash.hash(&[first, second, third, fourth, self.ports, self.kind()]),
+        match self.format.is_ip4() {
+            true => hash.hash(&[first, self.ports, self.kind()]),
+            false => hash.hash(&[first, second, third, fourth, self.ports, self.kind()]),
         }
     }
 }
 
+/// Protocol and format, as a record has them.
+#[inline(always)]
+pub(crate) fn kind(protocol: u8, format: Format) -> u64 {
+    u64::from(protocol) | u64::from(format.number()) << 8
+}
+
 /// Ports of the lower and the higher end, and the context, as one word.
 #[inline(always)]
-fn ports_word(ports: u32, context: u32) -> u64 {
+pub(crate) fn ports_word(ports: u32, context: u32) -> u64 {
     u64::from(ports) << 32 | u64::from(context)
 }
 
@@ -296,15 +302,40 @@ fn own_flow<F: Family>(packet: &[u8], noted: Option<Upper>) -> Result<Flow, NoFl
     Ok(Flow { ends, protocol, is_error: false })
 }
 
-/// Source and destination address of IPv4 as one number, and source and destination port.
-type Plain4 = (u64, u32);
+/// Both ends of a packet of IPv4, as they lie in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends4 {
+    /// Source and destination address.
+    pub addresses: u64,
+    /// Source and destination port.
+    pub ports: u32,
+}
+
+impl Ends4 {
+    /// The lower end first, and whether that is the destination.
+    #[inline(always)]
+    pub(crate) fn in_order(self) -> (Ends4, bool) {
+        let Ends4 { addresses, ports } = self;
+        let source = addresses >> 32 << 16 | u64::from(ports >> 16);
+        let destination = u64::from(addresses as u32) << 16 | u64::from(ports as u16);
+        let is_from_high = source > destination;
+        (self.exchanged_if(is_from_high), is_from_high)
+    }
+    /// With source and destination exchanged, or not.
+    #[inline(always)]
+    pub(crate) fn exchanged_if(self, is_exchanged: bool) -> Ends4 {
+        let by = u32::from(is_exchanged);
+        Ends4 { addresses: self.addresses.rotate_left(32 * by), ports: self.ports.rotate_left(16 * by) }
+    }
+}
+
 /// Source and destination address of IPv6, and source and destination port as one number.
 type Plain6 = ((u128, u128), u32);
 
-/// Addresses, ports and protocol of an IPv4 packet without options that is no fragment, as most are: for [`Key::ip4`]. None of
-/// others, which [`flow`] looks at.
+/// Ends and protocol of a packet of TCP or UDP over IPv4 without options that is no fragment, as most are. None of others, which
+/// [`flow`] looks at.
 #[inline(always)]
-pub(crate) fn plain_ip4(packet: &[u8]) -> Option<(Plain4, IpProtocol)> {
+pub fn plain_ip4(packet: &[u8]) -> Option<(Ends4, IpProtocol)> {
     /// Bytes of a header without options, and of what must be there of TCP's or UDP's header.
     const LENGTH: usize = 28;
     let header: &[u8; LENGTH] = packet.first_chunk()?;
@@ -312,7 +343,8 @@ pub(crate) fn plain_ip4(packet: &[u8]) -> Option<(Plain4, IpProtocol)> {
     let (start, protocol) = (long(0), IpProtocol(header[9]));
     // RFC 791, 3.1: version 4, five words; more fragments, and the offset.
     let is_plain = start & 0xff00_0000_0000_3fff == 0x4500_0000_0000_0000;
-    (is_plain && has_ports(protocol)).then(|| ((long(12), long(16) as u32), protocol))
+    let ends = Ends4 { addresses: long(12), ports: long(16) as u32 };
+    (is_plain && has_ports(protocol)).then_some((ends, protocol))
 }
 
 /// The same of an IPv6 packet without extension headers: for [`Key::ip6`].
@@ -386,14 +418,35 @@ mod tests {
     }
 
     #[test]
+    fn formats_have_numbers_by_their_kind_until_none_is_left() {
+        let mut formats = Formats::default();
+        let names = [["a", "b", "c", "d", "e", "f", "g", "h", "i"], ["A", "B", "C", "D", "E", "F", "G", "H", "I"]];
+        for (is_ip4, names, room) in [(true, names[0], 8), (false, names[1], 7)] {
+            for (n, name) in names.into_iter().enumerate() {
+                let added = formats.add(KeyFormat { name, is_ip4, show: |_| String::new() });
+                if n >= room {
+                    assert_eq!(added, Err(FormatError::Full(name)));
+                    continue;
+                }
+                let added = added.expect("there is room");
+                assert_eq!((added.is_ip4(), formats.get(added).map(|known| known.name)), (is_ip4, Some(name)));
+                let again = formats.add(KeyFormat { name, is_ip4: !is_ip4, show: |_| String::new() });
+                assert_eq!(again, Err(FormatError::Taken(name)));
+            }
+        }
+        let [ip4, ip6] = [Format::IP4, Format::IP6].map(|format| formats.get(format).map(|known| known.name));
+        assert_eq!((ip4, ip6), (Some("a"), Some("A")));
+    }
+
+    #[test]
     fn both_directions_have_one_key_and_words_keep_it() {
         let mut random = fastrand::Rng::with_seed(1);
-        for format in [Format::IP4, Format::IP6, Format(3)] {
+        for format in [Format::IP4, Format::IP6, Format(3), Format(4)] {
             for _ in 0..1000 {
                 // Few values, so that addresses and ports are often the same.
-                let address = |random: &mut fastrand::Rng| match format {
-                    Format::IP4 => u128::from(random.u32(..) & 0xff00_0003),
-                    _ => random.u128(..) & 0xff00_0000_0000_0000_0000_0000_0000_0003,
+                let address = |random: &mut fastrand::Rng| match format.is_ip4() {
+                    true => u128::from(random.u32(..) & 0xff00_0003),
+                    false => random.u128(..) & 0xff00_0000_0000_0000_0000_0000_0000_0003,
                 };
                 let mut end = || End { address: address(&mut random), port: random.u16(..4) };
                 let (a, b) = (end(), end());
@@ -409,7 +462,7 @@ mod tests {
                 if format == Format::IP4 {
                     let addresses = (a.address as u64) << 32 | b.address as u64;
                     let ports = u32::from(a.port) << 16 | u32::from(b.port);
-                    assert_eq!(Key::ip4((addresses, ports), 7, IpProtocol::TCP), (there, from_high));
+                    assert_eq!(Key::ip4(Ends4 { addresses, ports }, 7, IpProtocol::TCP), (there, from_high));
                 }
                 let (other, _) = Key::new((a, b), 8, (IpProtocol::TCP, format));
                 let hash = KeyedHash::new([1, 2, 3, 4]);

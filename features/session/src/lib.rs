@@ -6,7 +6,7 @@
 //!   end earlier, and `expiry`: that they do.
 //! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
 //! - [`slow_path`]: nodes for packets without a session; `slow_path_command`: their commands.
-//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call. [`admission`]: what
+//! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call; [`translator`]: the same for frames. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`segment`]: their segments; [`tcp`]: states of connections. `windows`: strict checks
 //!   of their segments.
@@ -47,6 +47,7 @@ mod tenant_command;
 pub mod timeouts;
 mod top;
 pub mod translation;
+pub mod translator;
 mod windows;
 
 pub use interface::{SessionInterface, enter, no_space};
@@ -125,8 +126,8 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_owner(control, &reads)?;
     register_create(control, &reads, &begun)?;
     control.insert_room(Parts { reads: reads.clone(), begun, incoming });
-    register_family::<V4>(control, KeyFormat { name: "ipv4", show: listing::ip4_end })?;
-    register_family::<V6>(control, KeyFormat { name: "ipv6", show: listing::ip6_end })?;
+    register_family::<V4>(control, KeyFormat { name: "ipv4", is_ip4: true, show: listing::ip4_end })?;
+    register_family::<V6>(control, KeyFormat { name: "ipv6", is_ip4: false, show: listing::ip6_end })?;
     register_lifecycle(control, &reads)?;
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use quiver_table::Cells;
 use zerocopy::FromZeros;
 
-use crate::key::{Format, Key};
+use crate::key::{Ends4, Format, Key};
 
 /// Sessions that a worker can own: a mark on a packet has 24 bits for their index.
 pub const OWNED_MAX: usize = 1 << 24;
@@ -175,13 +175,22 @@ impl Record {
     /// Whether the session has a key.
     #[inline(always)]
     pub fn is(&self, key: &Key, hash: u64) -> bool {
-        let identity = self.identity.load(Relaxed) & (0xfff | LIVE);
-        let is_ip4 = key.format() == Format::IP4;
+        let is_ip4 = key.format().is_ip4();
         let first = if is_ip4 { key.address_words()[0] } else { hash };
-        let differs = (identity ^ (key.kind() | LIVE))
-            | (self.first.load(Relaxed) ^ first)
-            | (self.ports.load(Relaxed) ^ key.ports_word());
-        differs == 0 && (is_ip4 || self.has_addresses(key))
+        self.has_words(&[first, key.ports_word(), key.kind()]) && (is_ip4 || self.has_addresses(key))
+    }
+    /// Whether the session has a key of IPv4, by its words: addresses, ports with context, kind.
+    #[inline(always)]
+    pub(crate) fn has_words(&self, [addresses, ports, kind]: &[u64; 3]) -> bool {
+        let identity = self.identity.load(Relaxed) & (0xfff | LIVE);
+        let differs =
+            (identity ^ (kind | LIVE)) | (self.first.load(Relaxed) ^ addresses) | (self.ports.load(Relaxed) ^ ports);
+        differs == 0
+    }
+    /// The ends of a key of IPv4, the lower one first.
+    #[inline(always)]
+    pub(crate) fn ends4(&self) -> Ends4 {
+        Ends4 { addresses: self.first.load(Relaxed), ports: (self.ports.load(Relaxed) >> 32) as u32 }
     }
     fn has_addresses(&self, key: &Key) -> bool {
         self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == *other)
@@ -190,9 +199,9 @@ impl Record {
     pub fn key(&self) -> Option<Key> {
         let identity = Identity(self.identity.load(Acquire));
         let format = identity.format().filter(|_| identity.is_live())?;
-        let addresses = match format {
-            Format::IP4 => [self.first.load(Relaxed), 0, 0, 0],
-            _ => std::array::from_fn(|i| self.addresses[i].load(Relaxed)),
+        let addresses = match format.is_ip4() {
+            true => [self.first.load(Relaxed), 0, 0, 0],
+            false => std::array::from_fn(|i| self.addresses[i].load(Relaxed)),
         };
         Some(Key::of_words(addresses, self.ports.load(Relaxed), (identity.protocol(), format)))
     }
@@ -200,8 +209,8 @@ impl Record {
     pub(crate) fn begin(&self, key: &Key, hash: u64, (tenant, is_from_high): (u16, bool), now: u32) {
         let generation = u64::from(self.identity().generation().wrapping_add(1) & GENERATION);
         let addresses = key.address_words();
-        self.first.store(if key.format() == Format::IP4 { addresses[0] } else { hash }, Relaxed);
-        if key.format() != Format::IP4 {
+        self.first.store(if key.format().is_ip4() { addresses[0] } else { hash }, Relaxed);
+        if !key.format().is_ip4() {
             self.addresses.iter().zip(addresses).for_each(|(own, word)| own.store(*word, Relaxed));
         }
         self.ports.store(key.ports_word(), Relaxed);

@@ -9,10 +9,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 pub use quiver_table::Reference;
+use quiver_table::directory::Home;
 use quiver_table::{Cells, Directory, Inserted, KeyedHash};
 use zerocopy::FromZeros;
 
-use crate::key::Key;
+use crate::key::{Ends4, Key};
 use crate::record::OWNED_MAX;
 
 /// Kind of entries in both directories: there is one.
@@ -44,10 +45,11 @@ pub struct SecondKey {
 }
 
 impl SecondKey {
-    fn words(&self) -> [u64; 2] {
+    /// Addresses, ports with context, protocol.
+    fn words(&self) -> [u64; 3] {
         let addresses = u64::from(self.far.address) << 32 | u64::from(self.near.address);
         let ports = u64::from(self.far.port) << 48 | u64::from(self.near.port) << 32 | u64::from(self.context);
-        [addresses, ports]
+        [addresses, ports, self.protocol.into()]
     }
 }
 
@@ -65,26 +67,59 @@ pub struct Second {
 /// The third word: protocol 8 bits, live 1 bit, flags 16 from bit 16 on, note 32 from bit 32 on.
 const LIVE: u64 = 1 << 8;
 
+/// The third word.
+#[derive(Clone, Copy)]
+pub(crate) struct Rest(u64);
+
+impl Rest {
+    #[inline(always)]
+    pub(crate) fn is_live(self) -> bool {
+        self.0 & LIVE != 0
+    }
+    #[inline(always)]
+    pub(crate) fn flags(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+    #[inline(always)]
+    pub(crate) fn has(self, flag: u16) -> bool {
+        self.flags() & flag != 0
+    }
+    #[inline(always)]
+    pub(crate) fn note(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
 /// A [`Second`] in memory, of atomic words, as a record.
 #[derive(Default, FromZeros)]
 #[repr(C, align(32))]
-struct Line([AtomicU64; 3], [u8; 8]);
+pub(crate) struct Line([AtomicU64; 3], [u8; 8]);
 
 impl Line {
     fn store(&self, second: &Second) {
-        let [addresses, ports] = second.key.words();
+        let [addresses, ports, protocol] = second.key.words();
         self.0[0].store(addresses, Relaxed);
         self.0[1].store(ports, Relaxed);
-        let rest = u64::from(second.key.protocol) | u64::from(second.flags) << 16 | u64::from(second.note) << 32;
+        let rest = protocol | u64::from(second.flags) << 16 | u64::from(second.note) << 32;
         self.0[2].store(rest | LIVE, Release);
     }
+    /// Whether it has a key, by its words: addresses, ports with context, protocol.
     #[inline(always)]
-    fn is(&self, key: &SecondKey) -> bool {
-        let [addresses, ports] = key.words();
-        let kind = u64::from(key.protocol) | LIVE;
-        self.0[2].load(Relaxed) & 0x1ff == kind
-            && self.0[0].load(Relaxed) == addresses
-            && self.0[1].load(Relaxed) == ports
+    pub(crate) fn has_words(&self, [addresses, ports, protocol]: &[u64; 3]) -> bool {
+        let differs = ((self.0[2].load(Relaxed) & 0x1ff) ^ (protocol | LIVE))
+            | (self.0[0].load(Relaxed) ^ addresses)
+            | (self.0[1].load(Relaxed) ^ ports);
+        differs == 0
+    }
+    /// The third word.
+    #[inline(always)]
+    pub(crate) fn rest(&self) -> Rest {
+        Rest(self.0[2].load(Relaxed))
+    }
+    /// The ends of packets from the far side.
+    #[inline(always)]
+    pub(crate) fn ends(&self) -> Ends4 {
+        Ends4 { addresses: self.0[0].load(Relaxed), ports: (self.0[1].load(Relaxed) >> 32) as u32 }
     }
     #[inline(always)]
     fn load(&self) -> Option<Second> {
@@ -93,8 +128,9 @@ impl Line {
         let far = Ip4End { address: (addresses >> 32) as u32, port: (ports >> 48) as u16 };
         let near = Ip4End { address: addresses as u32, port: (ports >> 32) as u16 };
         let key = SecondKey { far, near, context: ports as u32, protocol: rest as u8 };
-        let second = Second { key, flags: (rest >> 16) as u16, note: (rest >> 32) as u32 };
-        (rest & LIVE != 0).then_some(second)
+        let rest = Rest(rest);
+        let second = Second { key, flags: rest.flags(), note: rest.note() };
+        rest.is_live().then_some(second)
     }
     fn clear(&self) {
         self.0[2].store(0, Relaxed);
@@ -128,8 +164,22 @@ impl Seconds {
         })
     }
     fn hash(&self, key: &SecondKey) -> u64 {
-        let [addresses, ports] = key.words();
-        self.hash.hash(&[addresses, ports, u64::from(key.protocol)])
+        self.hash.hash(&key.words())
+    }
+    /// The places that the directory has for a key of these words, which are fetched.
+    #[inline(always)]
+    pub(crate) fn prefetch_words(&self, words: &[u64; 3]) -> Home {
+        self.directory.prefetch(self.hash.hash(words))
+    }
+    /// The session that a key most likely has.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, home: &Home) -> Option<Reference> {
+        self.directory.candidate(home)
+    }
+    /// The lines of a worker.
+    #[inline(always)]
+    pub(crate) fn lines_of(&self, worker: usize) -> Option<&Cells<Line>> {
+        self.lines.get(worker)
     }
     #[inline(always)]
     fn line(&self, worker: usize, index: u32) -> Option<&Line> {
@@ -172,7 +222,7 @@ impl Seconds {
         }
     }
     fn is(&self, reference: Reference, key: &SecondKey) -> bool {
-        self.line(usize::from(reference.owner), reference.index).is_some_and(|line| line.is(key))
+        self.line(usize::from(reference.owner), reference.index).is_some_and(|line| line.has_words(&key.words()))
     }
     /// The session ends.
     pub(crate) fn end(&self, (worker, index): (usize, u32), key: &Key) {
@@ -203,18 +253,18 @@ mod tests {
         let end = |address, port| Ip4End { address, port };
         let key = SecondKey { far: end(1, 2), near: end(u32::MAX, u16::MAX), context: 5, protocol: 6 };
         let second = Second { key, flags: 0x8001, note: u32::MAX - 1 };
-        assert_eq!((line.load(), line.is(&key)), (None, false));
+        assert_eq!((line.load(), line.has_words(&key.words())), (None, false));
         line.store(&second);
-        assert_eq!((line.load(), line.is(&key)), (Some(second), true));
+        assert_eq!((line.load(), line.has_words(&key.words())), (Some(second), true));
         for other in [
             SecondKey { far: end(2, 2), ..key },
             SecondKey { near: end(u32::MAX, 7), ..key },
             SecondKey { context: 6, ..key },
             SecondKey { protocol: 17, ..key },
         ] {
-            assert!(!line.is(&other), "{other:?}");
+            assert!(!line.has_words(&other.words()), "{other:?}");
         }
         line.clear();
-        assert_eq!((line.load(), line.is(&key)), (None, false));
+        assert_eq!((line.load(), line.has_words(&key.words())), (None, false));
     }
 }

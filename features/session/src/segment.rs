@@ -4,6 +4,8 @@ use quiver_ip::Family;
 use quiver_ip::family::Payload;
 use quiver_wire::{IpProtocol, V4, V6};
 
+use crate::key::plain_ip4;
+
 /// Flags of a header (RFC 9293, 3.1).
 pub(crate) const FIN: u8 = 1;
 pub(crate) const SYN: u8 = 2;
@@ -89,7 +91,19 @@ pub(crate) fn is_fragment(packet: &[u8]) -> bool {
 }
 
 /// The segment of a packet of this length that begins with its IP header; None if it is none, or a later fragment.
+#[inline(always)]
 pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
+    /// Bytes of a header without options.
+    const HEADER: usize = 20;
+    match plain_ip4(packet) {
+        Some((_, IpProtocol::TCP)) => Segment::of(packet.get(HEADER..)?, length.checked_sub(HEADER as u32)?),
+        _ => any_segment(packet, length),
+    }
+}
+
+/// The same of a packet with options, or of IPv6.
+#[inline(never)]
+fn any_segment(packet: &[u8], length: u32) -> Option<Segment> {
     let payload = payload(packet)?;
     if payload.protocol != IpProtocol::TCP || payload.fragment.is_some_and(|place| place > 0) {
         return None;
@@ -100,6 +114,19 @@ pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_are_read_behind_headers_with_and_without_options() {
+        let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([0, 1, 0, 2, 0, 0, 0, 7, 0, 0, 0, 9, 5 << 4, ACK, 0, 0, 0, 0, 0, 0]);
+        let expected = Segment { flags: ACK, sequence: 7, acknowledgment: 9, ..Segment::UNKNOWN };
+        assert_eq!((segment(&packet, 40), segment(&packet[..39], 39)), (Some(expected), None));
+        packet.splice(20..20, [1, 1, 1, 0]);
+        (packet[0], packet[3]) = (0x46, 44);
+        assert_eq!(segment(&packet, 44), Some(expected));
+        packet[7] = 1;
+        assert_eq!(segment(&packet, 44), None, "a later fragment");
+    }
 
     #[test]
     fn segments_are_read_with_their_options() {

@@ -296,15 +296,25 @@ impl Sessions {
     pub(crate) fn hash(&self, key: &Key) -> u64 {
         key.hash(&self.hash)
     }
+    /// The hash of a key of IPv4, by its words: addresses, ports with context, kind.
+    #[inline(always)]
+    pub(crate) fn hash_of(&self, words: &[u64; 3]) -> u64 {
+        self.hash.hash(words)
+    }
     /// The places that the directory has for a key, which are fetched.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u64) -> Home {
         self.directory.prefetch(hash)
     }
-    /// The session that a key most likely has, whose record is fetched.
+    /// The session that a key most likely has.
+    #[inline(always)]
+    pub(crate) fn candidate_of(&self, home: &Home) -> Option<Reference> {
+        self.directory.candidate(home)
+    }
+    /// The same, whose record is fetched.
     #[inline(always)]
     pub(crate) fn candidate(&self, home: &Home) -> Option<Reference> {
-        let candidate = self.directory.candidate(home)?;
+        let candidate = self.candidate_of(home)?;
         quiver_engine::isa::prefetch(self.record(candidate)?);
         Some(candidate)
     }

@@ -155,7 +155,7 @@ impl<'a> Work<'a> {
         (is_first, is_error): (bool, bool),
     ) -> Option<Packet<'a>> {
         let mark = Mark { is_first, is_error, ..mark_at(self.sessions, at, direction)? };
-        Packet::of(self.owned, self.rows, mark)
+        Packet::of(self.owned, |slot| self.tenant(slot), mark)
     }
     /// Counts a packet, and notes its time.
     #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! ICMP errors are rewritten here, because services follow packets of the ends, and not what routers say of them.
 
-use quiver_engine::{BLOCK, Context, Frame, Node, arcs};
+use quiver_engine::{Context, Frame, Node, arcs};
 use quiver_ip::fault::Fault;
 use quiver_ip::fib::hop::Continuation;
 use quiver_session::key::{NoFlow, flow_of};
@@ -13,8 +13,9 @@ use quiver_session::translation::Session;
 use quiver_wire::{Header, Ip4Header, V4};
 
 use super::begin::{Beginning, Place, Refused};
+use super::known::{KnownRows, ttl};
 use super::session::{self, Way, direction, flag, has, is_outbound, translated};
-use super::tables::{Own, Tables, context};
+use super::tables::{Own, Received, Tables, context};
 use crate::counters::Path;
 use crate::decide::{Decision, inbound, outbound};
 use crate::egress::Egress;
@@ -77,6 +78,14 @@ pub struct Input {
     pub tables: Tables,
     /// The worker's own part.
     pub own: Own,
+    known: KnownRows,
+}
+
+impl Input {
+    /// The node.
+    pub fn new(tables: Tables, own: Own) -> Input {
+        Input { tables, own, known: KnownRows::default() }
+    }
 }
 
 /// A row whose flow is known.
@@ -90,39 +99,20 @@ struct Keyed {
     is_error: bool,
 }
 
-/// Time to live of a packet.
-pub(super) fn ttl(bytes: &[u8]) -> u8 {
-    bytes.get(8).copied().unwrap_or_default()
-}
-
 impl Node for Input {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let Some(work) = self.tables.reads.begin(cx, Next::ARCS.len()) else { return };
         let rules = self.tables.rules.read(cx.guard);
-        let mut keys: [Option<Keyed>; BLOCK] = [None; BLOCK];
-        // PERF: the misses of a whole frame are under way together.
-        for i in 0..frame.len() {
-            match self.keyed(cx, frame, i, (&work, rules)) {
-                Ok(row) => {
-                    match row.is_from_inside {
-                        true => work.sessions.prefetch_first(&self.key(&row).0),
-                        false => work.sessions.prefetch_second(&row.tuple.second(row.slot)),
-                    }
-                    keys[i] = Some(row);
-                }
-                Err(next) => self.leave(cx, frame, i, next),
-            }
-        }
-        for i in 0..frame.len() {
-            let Some(row) = keys[i] else { continue };
-            match self.find(&work, &row) {
-                Ok(Some(session)) if row.is_error => self.error(cx, frame, i, (&session, row)),
-                Ok(Some(session)) => self.known(cx, (frame, i), (&work, &session), row),
-                Ok(None) if row.is_error => {
+        for i in self.known.pass_on(cx, frame, (&self.tables, &self.own), (&work, rules)) {
+            let found = self.keyed(cx, frame, i, (&work, rules));
+            match found.and_then(|row| Ok((row, self.find(&work, &row)?))) {
+                Ok((row, Some(session))) if row.is_error => self.error(cx, frame, i, (&session, row)),
+                Ok((row, Some(session))) => self.found(cx, (frame, i), (&work, &session), row),
+                Ok((row, None)) if row.is_error => {
                     let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
                     self.leave(cx, frame, i, next);
                 }
-                Ok(None) => self.unknown(cx, (frame, i), (&work, rules), row),
+                Ok((row, None)) => self.unknown(cx, (frame, i), (&work, rules), row),
                 Err(next) => self.leave(cx, frame, i, next),
             }
         }
@@ -141,20 +131,13 @@ impl Input {
         i: usize,
         (work, rules): (&Work<'_>, &Rules),
     ) -> Result<Keyed, Next> {
-        let rx = frame.rx[i];
-        let sides = self.tables.sides_of(cx.guard, rx);
-        let slot = self.tables.routes.ingress.read(cx.guard).slot(rx);
+        let received = self.tables.received(cx.guard, frame.rx[i]);
         let flow = match flow_of::<V4>(frame, cx.pool, i, self.tables.upper) {
             Ok(flow) => flow,
             Err(why) => return Err(self.without_session(cx, frame, (i, why.into()), rules)),
         };
-        let tuple = Tuple::of(&flow);
-        let is_inside = sides & INSIDE != 0;
-        let is_outside = sides & (OUTSIDE | OUTPUT) != 0;
-        let is_from_inside = match (is_inside, is_outside) {
-            (true, true) => !rules.is_outside(tuple.destination.address),
-            (is_inside, _) => is_inside,
-        };
+        let (tuple, Received { sides, slot, .. }) = (Tuple::of(&flow), received);
+        let is_from_inside = received.is_from_inside(rules, tuple.destination.address);
         let is_from_inside = is_from_inside && !self.is_hairpin((cx, work), frame, i);
         Ok(Keyed { tuple, sides, slot, is_from_inside, is_error: flow.is_error })
     }
@@ -213,7 +196,7 @@ impl Input {
     }
     /// Sends a translated row to the lookup.
     fn look_up(frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
-        let next = match session::way(session, row.is_from_inside, row.slot) {
+        let next = match session::way_of(session, row.is_from_inside, row.slot) {
             Way::On => Next::Lookup,
             Way::Hairpin => Next::Hairpin,
             Way::Table(slot) => {
@@ -229,7 +212,7 @@ impl Input {
         }
     }
     /// A packet of a session.
-    fn known(
+    fn found(
         &self,
         cx: &mut Context<'_>,
         (frame, i): (&mut Frame, usize),

@@ -1,14 +1,17 @@
 //! `nat44-ed-rewrite`: the service that rewrites packets of sessions. Nothing refuses them behind it but what refuses packets without NAT.
 
-use quiver_engine::{Context, Frame, Node, arcs};
+use quiver_engine::{Context, Flags, Frame, Node, arcs};
 use quiver_ip::fib::hop::Continuation;
-use quiver_session::node::pass::Reads;
+use quiver_session::node::pass::{Packet, Reads, Work};
 use quiver_session::record::Status;
+use quiver_session::translation::Session;
+use quiver_session::translator::{Translation, Translator};
 use quiver_wire::IpProtocol;
 
 use super::input::rewrite_row;
-use super::session::{self, Way, direction};
+use super::session::{self, Way, direction, flag};
 use crate::egress::Routes;
+use crate::rewrite::rewrite_plain;
 
 arcs! {
     /// Where packets go from here, besides services.
@@ -34,22 +37,28 @@ pub struct Rewrite {
 
 impl Node for Rewrite {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let ingress = self.routes.ingress.read(cx.guard);
-        self.reads.each((cx, frame), (Next::ARCS.len(), Next::NoSession), |work, cx, frame, i, packet| {
-            let at = work.sessions.at(cx.worker, packet.mark.index);
-            let Some(session) = work.sessions.translated(at) else {
-                // A session without NAT.
-                return work.pass(cx, frame, i, packet);
+        let Some(work) = self.reads.begin(cx, Next::ARCS.len()) else {
+            (0..frame.len()).for_each(|i| frame.next[i] = Next::NoSession.into());
+            return;
+        };
+        let (ingress, translator) = (self.routes.ingress.read(cx.guard), work.translator());
+        work.each((cx, frame), Next::NoSession, |work, cx, frame, i, packet| {
+            let plain =
+                translator.as_ref().and_then(|translator| rewrite_plain_row(cx, (frame, i), translator, &packet));
+            let way = match plain {
+                Some(translation) => {
+                    let Translation { flags, note, is_from_inside, is_outbound, .. } = translation;
+                    session::way((flags, note), (is_from_inside, is_outbound), || ingress.slot(frame.rx[i]))
+                }
+                None => match self.rewrite(cx, (frame, i), work, packet) {
+                    Some((session, is_from_inside)) => {
+                        session::way_of(&session, is_from_inside, ingress.slot(frame.rx[i]))
+                    }
+                    // A session without NAT.
+                    None => Way::On,
+                },
             };
-            let is_from_inside = packet.mark.direction == direction(&session, true);
-            let status = packet.record.status();
-            let is_icmp = IpProtocol(session.second.key.protocol) == IpProtocol::ICMP4;
-            if is_icmp && status.timeout != self.icmp_timeout && !cx.is_rehearsal() {
-                // The state of the session has changed, and its time with it.
-                work.set_status(packet, Status { timeout: self.icmp_timeout, ..status });
-            }
-            rewrite_row(cx, frame, i, &session, is_from_inside);
-            match session::way(&session, is_from_inside, ingress.slot(frame.rx[i])) {
+            match way {
                 Way::On => work.pass(cx, frame, i, packet),
                 Way::Hairpin => frame.next[i] = Next::Hairpin.into(),
                 Way::Table(slot) => {
@@ -58,5 +67,42 @@ impl Node for Rewrite {
                 }
             }
         });
+    }
+}
+
+/// Rewrites a row whose packet is plain. None of others, which stay as they are.
+#[inline(always)]
+fn rewrite_plain_row(
+    cx: &mut Context<'_>,
+    (frame, i): (&mut Frame, usize),
+    translator: &Translator<'_>,
+    packet: &Packet<'_>,
+) -> Option<Translation> {
+    let translation = translator.translation(packet)?;
+    let is_plain = translation.flags & flag::FORWARDED == 0 && !frame.flags(i).has(Flags::OFFLOAD);
+    (is_plain && rewrite_plain(frame.bytes_mut(cx.pool, i), translation.ends)).then_some(translation)
+}
+
+impl Rewrite {
+    /// Rewrites any other row. Returns its session, and whether it comes from the inside; None of a session without NAT.
+    #[cold]
+    #[inline(never)]
+    fn rewrite(
+        &self,
+        cx: &mut Context<'_>,
+        (frame, i): (&mut Frame, usize),
+        work: &Work<'_>,
+        packet: Packet<'_>,
+    ) -> Option<(Session, bool)> {
+        let session = work.sessions.translated(work.sessions.at(cx.worker, packet.mark.index))?;
+        let is_from_inside = packet.mark.direction == direction(&session, true);
+        let status = packet.record.status();
+        let is_icmp = IpProtocol(session.second.key.protocol) == IpProtocol::ICMP4;
+        if is_icmp && status.timeout != self.icmp_timeout && !cx.is_rehearsal() {
+            // The state of the session has changed, and its time with it.
+            work.set_status(packet, Status { timeout: self.icmp_timeout, ..status });
+        }
+        rewrite_row(cx, frame, i, &session, is_from_inside);
+        Some((session, is_from_inside))
     }
 }

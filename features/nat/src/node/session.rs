@@ -40,9 +40,10 @@ impl TableSlots {
     pub fn note(self) -> u32 {
         u32::from(self.inside) << 16 | u32::from(self.outside)
     }
-    /// Those of a second.
-    pub fn of(second: &Second) -> TableSlots {
-        TableSlots { inside: (second.note >> 16) as u16, outside: second.note as u16 }
+    /// Those of a note.
+    #[inline(always)]
+    pub fn of(note: u32) -> TableSlots {
+        TableSlots { inside: (note >> 16) as u16, outside: note as u16 }
     }
 }
 
@@ -87,16 +88,27 @@ pub enum Way {
     Hairpin,
 }
 
-/// Where a translated packet from the inside, or from the outside, is looked up, if the table of the interface that received it has a slot.
+/// Where a translated packet is looked up, by flags and note of its session's second; by whether it comes from the inside, and whether the
+/// session was begun from there. `received` is the slot of the table of the interface that received it.
 #[inline(always)]
-pub fn way(session: &Session, is_from_inside: bool, received: u32) -> Way {
-    let slots = TableSlots::of(&session.second);
+pub fn way(
+    (flags, note): (u16, u32),
+    (is_from_inside, is_outbound): (bool, bool),
+    received: impl FnOnce() -> u32,
+) -> Way {
+    let (has, slots) = (|flag: u16| flags & flag != 0, TableSlots::of(note));
     let slot = match is_from_inside {
-        _ if has(&session.second, flag::FORWARDED) => return Way::On,
-        true if has(&session.second, flag::HAIRPIN) => return Way::Hairpin,
-        true if is_outbound(session) || has(&session.second, flag::OUTPUT) => return Way::On,
+        _ if has(flag::FORWARDED) => return Way::On,
+        true if has(flag::HAIRPIN) => return Way::Hairpin,
+        true if is_outbound || has(flag::OUTPUT) => return Way::On,
         true => slots.outside,
         false => slots.inside,
     };
-    if u32::from(slot) == received { Way::On } else { Way::Table(slot) }
+    if u32::from(slot) == received() { Way::On } else { Way::Table(slot) }
+}
+
+/// The same of a session.
+pub fn way_of(session: &Session, is_from_inside: bool, received: u32) -> Way {
+    let second = (session.second.flags, session.second.note);
+    way(second, (is_from_inside, is_outbound(session)), || received)
 }

@@ -12,7 +12,29 @@ use crate::counters::WorkerCounters;
 use crate::egress::Routes;
 use crate::ports::Ports;
 use crate::rules::Rules;
-use crate::sides::Sides;
+use crate::sides::{INSIDE, OUTPUT, OUTSIDE, Sides};
+
+/// The interface that received a packet.
+#[derive(Clone, Copy)]
+pub struct Received {
+    /// Its number.
+    pub interface: u32,
+    /// Sides: bits of [`sides`](crate::sides).
+    pub sides: u32,
+    /// Slot of its table.
+    pub slot: u32,
+}
+
+impl Received {
+    /// Whether a packet to an address comes from the inside, unless it was translated there before.
+    #[inline(always)]
+    pub fn is_from_inside(&self, rules: &Rules, to: u32) -> bool {
+        match (self.sides & INSIDE != 0, self.sides & (OUTSIDE | OUTPUT) != 0) {
+            (true, true) => !rules.is_outside(to),
+            (is_inside, _) => is_inside,
+        }
+    }
+}
 
 /// Slots of the tenants of sessions, which determine their chains.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +75,11 @@ impl Tables {
     #[inline(always)]
     pub fn sides_of(&self, guard: Guard<'_>, interface: u32) -> u32 {
         self.sides.read(guard).get(interface as usize).map_or(0, |sides| sides.bits)
+    }
+    /// An interface that received a packet.
+    pub fn received(&self, guard: Guard<'_>, interface: u32) -> Received {
+        let slot = self.routes.ingress.read(guard).slot(interface);
+        Received { interface, sides: self.sides_of(guard, interface), slot }
     }
 }
 

@@ -96,6 +96,38 @@ fn checksums_are_those_of_the_new_packet() {
 }
 
 #[test]
+fn plain_packets_are_rewritten_as_all_packets_are() {
+    let mut random = fastrand::Rng::with_seed(9);
+    let (mut plain_ones, mut others) = (0, 0);
+    for round in 0..60_000 {
+        let protocol = PROTOCOLS[round % 3];
+        let (from, to) = (tuple(&mut random, protocol), tuple(&mut random, protocol));
+        let options = random.usize(..2);
+        let mut slow = packet(&mut random, &from, options);
+        // Without a checksum, of zero, damaged, truncated, a fragment.
+        match random.usize(..8) {
+            0 => slow[HEADER + 6..HEADER + 8].fill(0),
+            1 => slow[HEADER + 6..HEADER + 8].fill(0xff),
+            2 => slow[CHECKSUM..CHECKSUM + 2].fill(random.u8(..)),
+            3 => slow.truncate(random.usize(HEADER..HEADER + 20)),
+            4 => slow[6..8].copy_from_slice(&[0x20, 0]),
+            _ => {}
+        }
+        let mut fast = slow.clone();
+        let addresses = u64::from(to.source.address) << 32 | u64::from(to.destination.address);
+        let ports = u32::from(to.source.port) << 16 | u32::from(to.destination.port);
+        if rewrite_plain(&mut fast, Ends4 { addresses, ports }) {
+            assert!(rewrite(&mut slow, &to, false));
+            plain_ones += 1;
+        } else {
+            others += 1;
+        }
+        assert_eq!(fast, slow);
+    }
+    assert!(plain_ones > 10_000 && others > 10_000, "{plain_ones} and {others}");
+}
+
+#[test]
 fn a_damaged_packet_stays_damaged() {
     let mut random = fastrand::Rng::with_seed(2);
     let (from, to) = (tuple(&mut random, 6), tuple(&mut random, 6));

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, in one program, for each costs a link.
 
+mod known;
 mod limits;
 mod pool;
 mod router;

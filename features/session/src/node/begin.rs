@@ -6,9 +6,9 @@ use quiver_session_events::Reason;
 use quiver_table::Reference;
 
 use super::owner;
-use super::pass::Work;
+use super::pass::{Known, Work};
 use crate::key::{Format, Key};
-use crate::record::{Direction, OWNED_MAX, Record};
+use crate::record::{Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark};
 use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
@@ -24,21 +24,6 @@ pub(super) struct Sought<'a> {
 
 /// The place of a packet's session, and whether it began with the packet.
 pub(super) type Place = (Reference, bool);
-
-/// Counts a packet of a session of this worker, and passes it on.
-#[inline(always)]
-pub(super) fn arrive(
-    work: &Work<'_>,
-    (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
-    (record, mark): (&Record, Mark),
-    now: u32,
-) {
-    let Some(packet) = work.packet_of(record, mark) else { return };
-    if !cx.is_rehearsal() {
-        packet.touch(frame.length[i], now);
-    }
-    work.pass(cx, frame, i, packet);
-}
 
 /// Begins a session of this worker by a packet, unless another worker begins it in the same moment. `begun` hears of the only session of a
 /// worker.
@@ -89,7 +74,7 @@ pub(super) fn go_on(
     let mark = Mark { is_error: sought.is_error, is_first, ..mark };
     if usize::from(reference.owner) == cx.worker {
         let now = work.ticks(cx);
-        arrive(work, (cx, frame, i), (record, mark), now);
+        work.arrive((cx, frame, i), Known { record, mark }, now);
         return true;
     }
     frame.set_metadata(cx.pool, i, work.mark, mark);

@@ -14,11 +14,11 @@ use quiver_table::Reference;
 use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
-use super::begin::{Sought, arrive, begin, go_on, rehearse, takes_slow_path};
+use super::begin::{Sought, begin, go_on, rehearse, takes_slow_path};
 use super::owner;
-use super::pass::{Reads, Work};
+use super::pass::{Known, Reads, Work};
 use crate::interface::Tracked;
-use crate::key::{Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
+use crate::key::{Ends4, Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
 use crate::sessions::Mark;
 use crate::slow_path::OddPackets;
 
@@ -114,7 +114,7 @@ impl<P> Finder<P> {
 impl<P: Parser> Lookup<P> {
     /// The node, which counts packets of tenants.
     pub(crate) fn new(reads: Reads, incoming: Arc<Row>, finder: Finder<P>) -> Lookup<P> {
-        let (key, is_from_high) = Key::ip4((0, 0), 0, IpProtocol(0));
+        let (key, is_from_high) = Key::ip4(Ends4::default(), 0, IpProtocol(0));
         let none = Keyed { key, hash: 0, home: Home::default(), candidate: None, is_from_high, is_error: false };
         Lookup { reads, finder, incoming, rows: Box::new([none; BLOCK]) }
     }
@@ -154,7 +154,7 @@ impl<P: Parser> Node for Lookup<P> {
                 Some((index, record)) => {
                     let mark = Mark::of(index, record.identity(), row.is_from_high);
                     let mark = Mark { is_error: row.is_error, ..mark };
-                    arrive(&work, (cx, frame, i), (record, mark), now);
+                    work.arrive((cx, frame, i), Known { record, mark }, now);
                 }
                 None => finder.search(&work, (cx, frame, i), row),
             }

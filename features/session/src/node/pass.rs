@@ -28,6 +28,13 @@ pub struct Reads {
     pub(crate) parsers: Arc<Parsers>,
 }
 
+/// A packet's session, of this worker.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) mark: Mark,
+}
+
 /// A packet of a session of this worker.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
@@ -40,16 +47,19 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// The packet of a mark, if its session still exists.
+    /// The packet of a mark, if its session still exists. `tenant` has the tenant in a slot.
     #[inline(always)]
-    pub(crate) fn of(owned: &'a Owned, rows: &'a Paged<TenantRow>, mark: Mark) -> Option<Packet<'a>> {
+    pub(crate) fn of(
+        owned: &'a Owned,
+        tenant: impl FnOnce(u16) -> Option<&'a TenantRow>,
+        mark: Mark,
+    ) -> Option<Packet<'a>> {
         let record = owned.records.get(mark.index)?;
         let identity = record.identity();
         if !identity.is_live() || identity.generation() != mark.generation {
             return None;
         }
-        let tenant = rows.get(usize::from(identity.tenant()))?;
-        Some(Packet { record, tenant, mark })
+        Some(Packet { record, tenant: tenant(identity.tenant())?, mark })
     }
     /// The number of the next service.
     #[inline(always)]
@@ -87,6 +97,7 @@ pub struct Work<'a> {
     pub(crate) mark: MetadataKey<Mark>,
     pub(crate) upper: MetadataKey<Upper>,
     pub(crate) parsers: &'a Parsers,
+    pub(crate) worker: usize,
     /// The node's own arcs, behind which are those to services.
     arcs: u16,
 }
@@ -110,43 +121,85 @@ impl Reads {
         &self,
         (cx, frame): (&mut Context<'_>, &mut Frame),
         (arcs, no_session): (usize, impl Into<u16>),
-        mut judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
-        mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
+        judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
+        serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
-        let (work, no_session) = (self.begin(cx, arcs), no_session.into());
-        let Some(work) = work else {
-            (0..frame.len()).for_each(|i| frame.next[i] = no_session);
-            return;
-        };
-        for i in 0..frame.len() {
-            match work.packet(cx, frame, i) {
-                Some(packet) => serve(&work, cx, frame, i, packet),
-                None if work.judge((cx, frame, i), &mut judge) => {}
-                None if work.rehearse(cx, frame, i) => {}
-                None => frame.next[i] = no_session,
-            }
+        let no_session = no_session.into();
+        match self.begin(cx, arcs) {
+            Some(work) => work.each_judged((cx, frame), no_session, judge, serve),
+            None => (0..frame.len()).for_each(|i| frame.next[i] = no_session),
         }
     }
     /// Begins the work of a node with so many arcs of its own on a frame. None if there are no sessions.
     pub fn begin<'a>(&'a self, cx: &Context<'a>, arcs: usize) -> Option<Work<'a>> {
         let sessions = self.shared.read(cx.guard).as_deref()?;
         let owned = sessions.of(cx.worker)?;
-        let (rows, parsers) = (self.rows.read(cx.guard), &*self.parsers);
-        Some(Work { sessions, owned, rows, mark: self.mark, upper: self.upper, parsers, arcs: arcs as u16 })
+        let (rows, parsers, arcs) = (self.rows.read(cx.guard), &*self.parsers, arcs as u16);
+        Some(Work { sessions, owned, rows, mark: self.mark, upper: self.upper, parsers, worker: cx.worker, arcs })
     }
 }
 
 impl<'a> Work<'a> {
+    /// Does a service's work on each packet of a frame, as [`Reads::each`].
+    #[inline(always)]
+    pub fn each(
+        &self,
+        (cx, frame): (&mut Context<'_>, &mut Frame),
+        no_session: impl Into<u16>,
+        serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
+    ) {
+        self.each_judged((cx, frame), no_session.into(), |_, _, _| None, serve);
+    }
+    /// Does a service's work on each packet of a frame, as [`Reads::each_judged`].
+    #[inline(always)]
+    fn each_judged(
+        &self,
+        (cx, frame): (&mut Context<'_>, &mut Frame),
+        no_session: u16,
+        mut judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
+        mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
+    ) {
+        // PERF: most frames have packets of one tenant.
+        let mut last = (u32::MAX, None);
+        let mut tenant = |slot: u16| {
+            if last.0 != u32::from(slot) {
+                last = (slot.into(), self.tenant(slot));
+            }
+            last.1
+        };
+        for i in 0..frame.len() {
+            let mark = frame.metadata(cx.pool, i, self.mark);
+            match mark.and_then(|mark| Packet::of(self.owned, &mut tenant, mark)) {
+                Some(packet) => serve(self, cx, frame, i, packet),
+                None if self.judge((cx, frame, i), &mut judge) => {}
+                None if self.rehearse(cx, frame, i) => {}
+                None => frame.next[i] = no_session,
+            }
+        }
+    }
+    /// Counts a packet whose session has been found, and passes it on to the first service.
+    #[inline(always)]
+    pub fn arrive(&self, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), known: Known<'_>, now: u32) {
+        let Some(packet) = self.packet_of(known.record, known.mark) else { return };
+        if !cx.is_rehearsal() {
+            packet.touch(frame.length[i], now);
+        }
+        self.pass(cx, frame, i, packet);
+    }
+    /// The tenant in a slot.
+    #[inline(always)]
+    pub(crate) fn tenant(&self, slot: u16) -> Option<&'a TenantRow> {
+        self.rows.get(usize::from(slot))
+    }
     /// The packet of a row; None if its session is gone, or if it has none.
     #[inline(always)]
     pub fn packet(&self, cx: &Context<'_>, frame: &Frame, i: usize) -> Option<Packet<'a>> {
-        Packet::of(self.owned, self.rows, frame.metadata(cx.pool, i, self.mark)?)
+        Packet::of(self.owned, |slot| self.tenant(slot), frame.metadata(cx.pool, i, self.mark)?)
     }
     /// The packet of a session that lives, by its record and mark.
     #[inline(always)]
     pub(crate) fn packet_of<'r>(&'r self, record: &'r Record, mark: Mark) -> Option<Packet<'r>> {
-        let tenant = self.rows.get(usize::from(record.identity().tenant()))?;
-        Some(Packet { record, tenant, mark })
+        Some(Packet { record, tenant: self.tenant(record.identity().tenant())?, mark })
     }
     /// Passes a row on to the next service of its chain.
     #[inline(always)]

@@ -276,7 +276,11 @@ fn a_source_has_no_more_sessions_than_its_quota_on_all_workers_together() {
         daemon.settle().expect("it settles");
         assert_eq!((show(&mut daemon).as_array().map(Vec::len), over(&daemon)), (Some(10), 12), "{node}");
         let detail = daemon.run("show sfdp tenant 1 detail").expect("it is a command").json;
-        assert_eq!((&detail["denied"]["source-quota"], &detail["source-sessions-max"]), (&12.into(), &10.into()), "{node}");
+        assert_eq!(
+            (&detail["denied"]["source-quota"], &detail["source-sessions-max"]),
+            (&12.into(), &10.into()),
+            "{node}"
+        );
         daemon.configure("set sfdp source-sessions-max tenant 1 none");
         daemon.send("pg0", &datagram(ip6, false, 40)).expect("it is up");
         daemon.settle().expect("it settles");
