@@ -67,6 +67,7 @@ impl From<Refused> for Next {
             Refused::Known => Next::InUse,
             Refused::Limit => Next::Limit,
             Refused::Full => Next::Full,
+            Refused::Gone => Next::NoTranslation,
         }
     }
 }
@@ -290,9 +291,13 @@ impl Input {
                 sides = self.tables.sides_of(guard, interface);
                 leaves = routes.ingress.read(guard).slot(interface);
             }
-            outbound(rules, &row.tuple, row.slot, (egress, sides))
+            let Tuple { destination, protocol, .. } = row.tuple;
+            let of_outside = || self.tables.ports.get()?.mappings.of_outside(destination, protocol);
+            outbound(rules, &row.tuple, row.slot, ((egress, sides), || of_outside().is_some()))
         } else {
-            inbound(rules, &row.tuple, row.slot, || egress(row.tuple.destination))
+            let Tuple { source, destination, protocol } = row.tuple;
+            let mapped = || self.tables.ports.get()?.mappings.to(destination, protocol, source.address);
+            inbound(rules, &row.tuple, row.slot, (|| egress(destination), mapped))
         };
         let is_output = !row.is_from_inside && row.sides & OUTPUT != 0;
         let place = Place { received: row.slot, leaves, is_output };

@@ -1,5 +1,7 @@
 //! The integration tests of this crate, in one program, for each costs a link.
 
 mod limits;
+mod mapped;
 mod pool;
+mod requirements;
 mod router;
