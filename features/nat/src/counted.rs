@@ -288,7 +288,9 @@ mod tests {
         (0..100).for_each(|key| counted.release(&[key, !key], |_, _| {}));
         let mut seen = BTreeSet::new();
         let mut calls = 1;
-        while counted.collect(0, &mut shelf, 30, |words| drop(seen.insert(words.value))) {
+        while counted.collect(0, &mut shelf, 30, |words| {
+            seen.insert(words.value);
+        }) {
             calls += 1;
         }
         assert_eq!((seen.len(), calls), (100, 4));
@@ -307,8 +309,10 @@ mod tests {
                 let (counted, made, collected) = (&counted, &made, &collected);
                 scope.spawn(move || {
                     let (mut shelf, mut random) = (Shelf::default(), fastrand::Rng::with_seed(worker as u64));
-                    let mut collect = |shelf: &mut Shelf| {
-                        counted.collect(worker, shelf, 8, |_| drop(collected.fetch_add(1, Relaxed)));
+                    let collect = |shelf: &mut Shelf| {
+                        counted.collect(worker, shelf, 8, |_| {
+                            collected.fetch_add(1, Relaxed);
+                        });
                     };
                     for step in 0..50_000u64 {
                         collect(&mut shelf);
@@ -334,7 +338,9 @@ mod tests {
         });
         let mut shelves: Vec<_> = (0..THREADS).map(|_| Shelf::default()).collect();
         for (worker, shelf) in shelves.iter_mut().enumerate() {
-            while counted.collect(worker, shelf, 64, |_| drop(collected.fetch_add(1, Relaxed))) {}
+            while counted.collect(worker, shelf, 64, |_| {
+                collected.fetch_add(1, Relaxed);
+            }) {}
         }
         assert_eq!(made.into_inner(), collected.into_inner());
         assert!((0..KEYS).all(|key| counted.find(&[key, !key]).is_none()));

@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 
 use quiver_control::{Change, Control, ObjectError};
-use quiver_interface::InterfaceEvent;
+use quiver_interface::{Direction, FeatureSettings, InterfaceEvent};
 use quiver_ip::fib::TableId;
 use quiver_session::second::Second;
 
-use crate::config::{NatAddresses, NatInterfaceAddress};
+use crate::config::{NatAddresses, NatInterface, NatInterfaceAddress};
 use crate::mappings::{Filtering, MappingMode};
 use crate::node::session::{flag, has};
-use crate::room::{Nat, address_of, end_sessions, publish_mappings_of_interfaces, slot_of};
+use crate::room::{Nat, address_of, end_sessions, note_mtu, publish_mappings_of_interfaces, slot_of};
 use crate::rules::Pooled;
 
 /// An address of the pool.
@@ -102,6 +102,12 @@ fn publish_pools(control: &Control) {
 pub(crate) fn follow(control: &Control, event: InterfaceEvent) {
     match event {
         InterfaceEvent::Created(id) => control.room::<Nat>().counters.grow(id),
+        InterfaceEvent::Mtu(id) => {
+            let sides = control.room::<FeatureSettings<NatInterface>>().at(Direction::Rx, id).bits;
+            if sides != 0 {
+                note_mtu(control, id);
+            }
+        }
         InterfaceEvent::AddressAdded(_, IpAddr::V4(_)) | InterfaceEvent::AddressRemoved(_) => {
             if !control.room::<Nat>().interface_addresses.is_empty() {
                 publish_pools(control);

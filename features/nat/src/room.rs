@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
 use quiver_session::expiry::end_translated;
@@ -20,7 +20,7 @@ use quiver_session::sessions::TICKS;
 use quiver_session::tenant::{TenantRow, Tenants};
 use quiver_session::timeouts::{EMBRYONIC, ESTABLISHED, TCP_ESTABLISHED, TIMEOUTS_MAX};
 use quiver_session::translation;
-use quiver_wire::V4;
+use quiver_wire::{IpFamily, V4};
 
 use crate::config::{External, NatAddresses, NatInterface, NatInterfaceAddress, NatMapping, NatSettings};
 use crate::counters::NatCounters;
@@ -167,6 +167,15 @@ pub(crate) fn start(control: &Control) -> Result<(), ObjectError> {
         ports.get_or_init(|| Ports::new(sessions.workers(), mappings));
     }
     Ok(())
+}
+
+/// Notes the MTU of an outside interface. The least one spares workers a second look at shorter packets.
+pub(crate) fn note_mtu(control: &Control, id: InterfaceId) {
+    let mtu = control.room::<Interfaces>().get(id).map(|interface| u32::from(interface.mtu_of(V4::VERSION)));
+    let mut nat = control.room_mut::<Nat>();
+    if let Some(mtu) = mtu.filter(|mtu| *mtu < nat.current().mtu_least) {
+        nat.rules.edit(|rules| rules.mtu_least = mtu);
+    }
 }
 
 /// The first IPv4 address of an interface.

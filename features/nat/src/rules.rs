@@ -117,6 +117,8 @@ pub struct Rules {
     pub sessions_max: u32,
     /// Ticks for which a freed port of a mapping rests.
     pub rest: u32,
+    /// Bytes that a packet can have on every outside interface that there has been.
+    pub mtu_least: u32,
     /// The pool.
     pub pool: Vec<Pooled>,
     /// Pool of twice NAT: source addresses that inside hosts see in place of clients' addresses.
@@ -130,7 +132,7 @@ pub struct Rules {
 impl Rules {
     /// No rules, a limit on the sessions of a worker, and ticks for which ports rest.
     pub fn of_limits(sessions_max: u32, rest: u32) -> Rules {
-        Rules { sessions_max, rest, ..Rules::default() }
+        Rules { sessions_max, rest, mtu_least: u32::MAX, ..Rules::default() }
     }
     /// Sets the pools. An address that is there twice, of which one is in endpoint-independent mode, is in that mode: sessions to different
     /// destinations must not share its ports.

@@ -31,7 +31,7 @@ arcs! {
         Lookup => node "ip4-lookup",
         Again => node "ip4-lookup-again",
         Hairpin => node "nat44-ed-input",
-        /// Senders are told that the hops ran out.
+        /// Senders are told that the hops ran out, or that the packet is too long.
         Expired => node "icmp4-error",
         NoTranslation => drop "no-translation",
         OutOfPorts => drop "out-of-ports",
@@ -248,6 +248,24 @@ impl Input {
         frame.hop[i] = Fault::TIME_EXCEEDED.0;
         frame.next[i] = Next::Expired.into();
     }
+    /// The MTU of the link, for the sender of a packet that is longer and must not be fragmented (RFC 4787, REQ-13). It is told before it
+    /// is translated: the error is about its own packet.
+    #[cold]
+    fn too_long(&self, cx: &Context<'_>, (frame, i): (&Frame, usize), session: &Session, row: &Keyed) -> Option<Fault> {
+        const DF: u8 = 0x40;
+        let has_df = frame.bytes(cx.pool, i).get(6).is_some_and(|flags| flags & DF != 0);
+        // Packets with offloads are cut to the size of the link.
+        if !row.is_from_inside || !has_df || frame.offload(cx.pool, i).is_some() {
+            return None;
+        }
+        let slot = match session::way(session, true, row.slot) {
+            Way::On => row.slot,
+            Way::Table(slot) => slot.into(),
+            Way::Hairpin => return None,
+        };
+        let mtu = self.tables.routes.mtu(cx.guard, slot, session.second.key.far.address)?;
+        (frame.length[i] > mtu.into()).then(|| Fault::too_big(mtu))
+    }
     /// Sends a row to the first service of its session.
     fn enter(
         &self,
@@ -257,6 +275,12 @@ impl Input {
         (row, is_first): (Keyed, bool),
     ) {
         let (reads, direction) = (&self.tables.reads, direction(session, row.is_from_inside));
+        let is_long = frame.length[i] > self.tables.rules.read(cx.guard).mtu_least;
+        if is_long && let Some(fault) = self.too_long(cx, (&*frame, i), session, &row) {
+            frame.hop[i] = fault.0;
+            frame.next[i] = Next::Expired.into();
+            return;
+        }
         if usize::from(session.at.owner) != cx.worker {
             if !reads.hand_over((cx, frame, i), work.sessions, (session.at, direction), Next::Owner) {
                 self.leave(cx, frame, i, Next::Busy);

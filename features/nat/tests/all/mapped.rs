@@ -7,8 +7,7 @@ use quiver_testkit::daemon::Daemon;
 
 use crate::router::{datagram, destination, dropped, router, source};
 
-const INDEPENDENT: &str =
-    "nat44 add address 192.0.2.50 endpoint-independent\nset interface nat44 in pg0 out pg1\nset nat timeout port-rest 0";
+const INDEPENDENT: &str = "nat44 add address 192.0.2.50 endpoint-independent\nset interface nat44 in pg0 out pg1\nset nat timeout port-rest 0";
 
 /// Sends a datagram into an interface; the one that comes out of the other one, if any does.
 fn pass(daemon: &mut Daemon, interface: &str, ends: &str, ports: &str) -> Option<Vec<u8>> {
