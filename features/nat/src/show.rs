@@ -96,7 +96,7 @@ async fn addresses(control: Control, _: Matches, output: Output) -> Result<Reply
         let PooledAddress { address, table, is_twice, mapping, filtering } = pooled?;
         let table = table.map_or("all".to_owned(), |table| table.0.to_string());
         let cells = [Cell::from(address.to_string()), Cell::from(table), Cell::from(is_twice)];
-        Some(cells.into_iter().chain([Cell::of(&mapping), Cell::of(&filtering)]))
+        Some(cells.into_iter().chain([Cell::of(mapping), Cell::of(filtering)]))
     };
     rows.each(pools::pooled(&control), row).await;
     Ok(rows.end())
@@ -111,7 +111,7 @@ async fn mappings(control: Control, _: Matches, output: Output) -> Result<Reply,
             Cell::from(named(shared.inside.protocol)),
             Cell::from(text(shared.inside.end)),
             Cell::from(text(shared.outside)),
-            Cell::of(&shared.filtering),
+            Cell::of(shared.filtering),
             Cell::from(u64::from(sessions)),
         ])
     };

@@ -160,10 +160,10 @@ impl<'w> Beginning<'_, 'w> {
     fn inbound(&self, plan: Plan, packet: &Tuple, place: Place) -> Result<New, Refused> {
         let Plan::Inbound { host, table, is_static, .. } = plan else { return Err(Refused::Ports) };
         let flags = if is_static { flag::STATIC } else { flag::FORWARDED };
-        Ok(self.from_outside((host, table), flags, packet, place))
+        Ok(self.new_inbound((host, table), flags, packet, place))
     }
     /// A session from the outside, with a host in the table of a slot.
-    fn from_outside(&self, (host, table): (Ip4End, u32), flags: u16, packet: &Tuple, place: Place) -> New {
+    fn new_inbound(&self, (host, table): (Ip4End, u32), flags: u16, packet: &Tuple, place: Place) -> New {
         let hairpin = if self.rules.is_outside(packet.source.address) { flag::HAIRPIN } else { 0 };
         // An identifier is one of both ends.
         let port = if is_echo(packet.protocol) { host.port } else { packet.source.port };

@@ -23,6 +23,8 @@ use crate::rules::Rules;
 use crate::sides::{INSIDE, OUTPUT, OUTSIDE};
 use crate::tuple::Tuple;
 
+mod errors;
+
 arcs! {
     /// Where packets go from here, besides services.
     pub enum Next {
@@ -119,10 +121,13 @@ impl Node for Input {
             match self.find(&work, &row) {
                 Ok(Some(session)) if row.is_error => self.error(cx, frame, i, (&session, row)),
                 Ok(Some(session)) => self.known(cx, (frame, i), (&work, &session), row),
-                Ok(None) if row.is_error => {
-                    let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
-                    self.leave(cx, frame, i, next);
-                }
+                Ok(None) if row.is_error => match self.hairpinned(&work, rules, row) {
+                    Some((session, row)) => self.error(cx, frame, i, (&session, row)),
+                    None => {
+                        let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
+                        self.leave(cx, frame, i, next);
+                    }
+                },
                 Ok(None) => self.unknown(cx, (frame, i), (&work, rules), row),
                 Err(next) => self.leave(cx, frame, i, next),
             }
@@ -247,24 +252,6 @@ impl Input {
     fn expired(&self, frame: &mut Frame, i: usize) {
         frame.hop[i] = Fault::TIME_EXCEEDED.0;
         frame.next[i] = Next::Expired.into();
-    }
-    /// The MTU of the link, for the sender of a packet that is longer and must not be fragmented (RFC 4787, REQ-13). It is told before it
-    /// is translated: the error is about its own packet.
-    #[cold]
-    fn too_long(&self, cx: &Context<'_>, (frame, i): (&Frame, usize), session: &Session, row: &Keyed) -> Option<Fault> {
-        const DF: u8 = 0x40;
-        let has_df = frame.bytes(cx.pool, i).get(6).is_some_and(|flags| flags & DF != 0);
-        // Packets with offloads are cut to the size of the link.
-        if !row.is_from_inside || !has_df || frame.offload(cx.pool, i).is_some() {
-            return None;
-        }
-        let slot = match session::way(session, true, row.slot) {
-            Way::On => row.slot,
-            Way::Table(slot) => slot.into(),
-            Way::Hairpin => return None,
-        };
-        let mtu = self.tables.routes.mtu(cx.guard, slot, session.second.key.far.address)?;
-        (frame.length[i] > mtu.into()).then(|| Fault::too_big(mtu))
     }
     /// Sends a row to the first service of its session.
     fn enter(

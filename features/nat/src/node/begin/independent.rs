@@ -61,7 +61,7 @@ impl<'w> Beginning<'_, 'w> {
     /// A session from the outside, as it would be.
     pub(super) fn mapped(&self, shared: &Shared, packet: &Tuple, place: Place) -> New {
         let (table, is_output) = of_context(shared.inside.context);
-        let new = self.from_outside((shared.inside.end, table), flag::MAPPED, packet, place);
+        let new = self.new_inbound((shared.inside.end, table), flag::MAPPED, packet, place);
         New { is_output, ..new }
     }
     /// The outside end that a host's packet would get in a rehearsal, if it has a mapping.
