@@ -38,7 +38,7 @@ fn all_workers_share_a_mapping_and_its_port_returns_to_its_own_worker() {
     daemon.configure("set interface rx-placement pg0 worker 1");
     assert_eq!(mapped(&mut daemon, 2, 5000, "192.0.2.10"), Some(5000));
     let other = mapped(&mut daemon, 3, 5000, "192.0.2.10").expect("it is translated");
-    assert!(other >= 1024 + 64_512 / 2 && other % 2 == 0, "{other} is the other worker's, and even");
+    assert!(other >= 1024 + 64_512 / 2 && other.is_multiple_of(2), "{other} is the other worker's, and even");
     daemon.configure("set interface rx-placement pg0 worker 0");
     assert_eq!(mapped(&mut daemon, 3, 5000, "192.0.2.9"), Some(other));
     daemon.configure("clear nat44 sessions");
