@@ -1,22 +1,25 @@
-//! `nat44 ...`, `set interface nat44`, `set nat timeout`, `show nat44 ...`, with VPP's words.
+//! `nat44 ...`, `set interface nat44`, `set nat timeout`, with VPP's words.
 
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_control::object::Scalar;
 use quiver_interface::InterfaceName;
+use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
 use quiver_ip::table_word;
 use quiver_session::expiry::end_translated;
-use quiver_session::room::Room as Sessions;
-use quiver_wire::{IpProtocol, V4};
-use serde_json::json;
+use quiver_session::second::Ip4End;
+use quiver_wire::V4;
 
 use crate::config::{
     External, MappedProtocol, NatAddresses, NatInterface, NatInterfaceAddress, NatMapping, NatSettings,
 };
-use crate::listing::{self, NatSession, text};
-use crate::node::session::{flag, has};
+use crate::listing::{self, Wanted};
+use crate::mappings::{Filtering, MappingMode};
+use crate::pools;
 use crate::room::{self, Nat};
 use crate::rules::TwiceNat;
 
@@ -24,7 +27,6 @@ pub(crate) fn register(control: &Control) {
     settings(control);
     addresses(control);
     mappings(control);
-    shows(control);
 }
 
 fn settings(control: &Control) {
@@ -37,12 +39,12 @@ fn settings(control: &Control) {
     let help = "Forward packets from the outside that match no session and no mapping, or drop them.";
     commands.add(Command::new(line, help, forwarding));
     let line = "set nat timeout (reset | {udp <udp:u32> | tcp-established <tcp-established:u32> \
-                | tcp-transitory <tcp-transitory:u32> | icmp <icmp:u32>})";
+                | tcp-transitory <tcp-transitory:u32> | icmp <icmp:u32> | port-rest <port-rest:u32>})";
     let set = Command::new(line, "Set timeouts of NAT sessions in seconds.", set_timeouts);
     let set = set.argument("reset", "to the defaults").argument("udp", "of UDP sessions");
+    let set = set.argument("port-rest", "of freed ports of mappings, before another mapping may have them");
     let set = set.argument("tcp-established", "of established TCP connections");
     commands.add(set.argument("tcp-transitory", "of other TCP connections").argument("icmp", "of ICMP sessions"));
-    commands.add(Command::new("show nat timeouts", "Show timeouts of NAT sessions in seconds.", show_timeouts));
     let line = "set interface nat44 (in <inside:interface> | out <outside:interface>)... {output-feature | del}";
     let set =
         Command::new(line, "Translate packets between inside and outside interfaces; or no longer.", set_interface);
@@ -51,19 +53,77 @@ fn settings(control: &Control) {
     let set = set.argument("output-feature", "translate packets to the outside interface when they leave");
     commands.add(set.argument("del", "no longer"));
     commands.add(Command::waiting("clear nat44 (ed sessions | sessions)", "End all NAT44 sessions.", clear));
+    commands.add_kind(ArgumentKind::of::<EndWord>());
+    let line = "nat44 del session (in | out) <end:ip4-end> (tcp | udp | icmp) {vrf <vrf:ip4-table>} \
+                external-host <external-host:ip4-end>";
+    let end = Command::waiting(line, "End a NAT44 session.", end_session);
+    let end = end.argument("in", "both ends as the inside sees them").argument("out", "as the outside sees them");
+    let end = end.argument("end", "address and port of the host, or identifier of an echo");
+    let end = end.argument("vrf", "table of the host, or with `out` of the outside (default: 0)");
+    commands.add(end.argument("external-host", "address and port of the other end"));
 }
 
 fn addresses(control: &Control) {
     let commands = control.commands();
-    let line = "nat44 add address <first:ip4> [- <last:ip4>] {tenant-vrf <tenant-vrf:ip4-table> | twice-nat | del}";
+    let line = "nat44 add address <first:ip4> [- <last:ip4>] {tenant-vrf <tenant-vrf:ip4-table> | twice-nat \
+                | endpoint-independent | filtering (address-dependent | address-and-port-dependent) | del}";
     let add = Command::new(line, "Add addresses to which hosts are translated, or delete them.", add_address);
     let add = add.argument("first", "first address").argument("last", "last address");
     let add = add.argument("tenant-vrf", "table whose hosts they serve (default: all)");
-    commands.add(add.argument("twice-nat", "for clients of mappings with twice NAT").argument("del", "delete them"));
-    let line = "nat44 add interface address <interface> {twice-nat | del}";
+    let add = add.argument("twice-nat", "for clients of mappings with twice NAT").argument("del", "delete them");
+    commands.add(with_mode(add));
+    let line = "nat44 add interface address <interface> {twice-nat | endpoint-independent \
+                | filtering (address-dependent | address-and-port-dependent) | del}";
     let help = "Translate hosts to the first address of an interface, too; or no longer.";
     let add = Command::new(line, help, add_interface_address);
-    commands.add(add.argument("twice-nat", "for clients of mappings with twice NAT").argument("del", "no longer"));
+    let add = add.argument("twice-nat", "for clients of mappings with twice NAT").argument("del", "no longer");
+    commands.add(with_mode(add));
+}
+
+/// Describes the words of endpoint-independent mode.
+fn with_mode(command: Command) -> Command {
+    let command = command.argument("endpoint-independent", "a host's port keeps one outside port (default: not)");
+    let command = command.argument("filtering", "hosts that may begin sessions to a mapping (default: all)");
+    let command = command.argument("address-dependent", "hosts to whose address it has a session");
+    command.argument("address-and-port-dependent", "none: only replies come in")
+}
+
+/// Mode and filtering that a command gives.
+fn mode(given: &Matches) -> (MappingMode, Filtering) {
+    let mapping = match given.has("endpoint-independent") {
+        true => MappingMode::EndpointIndependent,
+        false => MappingMode::EndpointDependent,
+    };
+    let filtering = match (given.has("address-dependent"), given.has("address-and-port-dependent")) {
+        (true, _) => Filtering::AddressDependent,
+        (_, true) => Filtering::AddressAndPortDependent,
+        _ => Filtering::EndpointIndependent,
+    };
+    (mapping, filtering)
+}
+
+/// An end of a session: address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EndWord(SocketAddrV4);
+
+impl fmt::Display for EndWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Scalar for EndWord {
+    const NAME: &'static str = "ip4-end";
+    const EXPECTED: &'static str = "an IPv4 address and a port such as 192.0.2.1:80";
+    fn parse(text: &str) -> Result<EndWord, String> {
+        text.parse().map(EndWord).map_err(|_| String::new())
+    }
+}
+
+impl From<EndWord> for Ip4End {
+    fn from(word: EndWord) -> Ip4End {
+        Ip4End { address: word.0.ip().to_bits(), port: word.0.port() }
+    }
 }
 
 fn mappings(control: &Control) {
@@ -87,30 +147,6 @@ fn mappings(control: &Control) {
             .argument("vrf", "table of the host (default: 0)")
             .argument("del", "delete it"),
     );
-}
-
-fn shows(control: &Control) {
-    let commands = control.commands();
-    let show = Command::waiting(
-        "show nat44 sessions [max <max:u32>]",
-        "Show the sessions of NAT44, both ends as inside and outside see them.",
-        show_sessions,
-    );
-    commands.add(show.argument("max", "at most so many"));
-    commands.add(Command::waiting(
-        "show nat44 addresses",
-        "Show addresses to which hosts are translated.",
-        show_addresses,
-    ));
-    commands.add(Command::waiting("show nat44 interfaces", "Show interfaces of NAT44.", show_interfaces));
-    commands.add(Command::waiting("show nat44 static mappings", "Show the static mappings of NAT44.", show_mappings));
-    let show = "show nat44 interface address";
-    commands.add(Command::waiting(
-        show,
-        "Show interfaces whose address hosts are translated to.",
-        show_interface_addresses,
-    ));
-    commands.add(Command::waiting("show nat44 summary", "Show limits and numbers of NAT44 sessions.", show_summary));
 }
 
 /// Changes the settings.
@@ -141,26 +177,14 @@ fn set_timeouts(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     let established = of("tcp-established", standard.tcp_established_timeout)?;
     let transitory = of("tcp-transitory", standard.tcp_transitory_timeout)?;
     let icmp = of("icmp", standard.icmp_timeout)?;
+    let port_rest = of("port-rest", standard.port_rest)?;
     edit(control, |settings| {
         settings.udp_timeout = udp.unwrap_or(settings.udp_timeout);
         settings.tcp_established_timeout = established.unwrap_or(settings.tcp_established_timeout);
         settings.tcp_transitory_timeout = transitory.unwrap_or(settings.tcp_transitory_timeout);
         settings.icmp_timeout = icmp.unwrap_or(settings.icmp_timeout);
+        settings.port_rest = port_rest.unwrap_or(settings.port_rest);
     })
-}
-
-fn show_timeouts(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let settings = control.room::<Nat>().settings().clone();
-    let mut table = Table::new(["Timeout", "Seconds"]);
-    for (name, seconds) in [
-        ("udp", settings.udp_timeout),
-        ("tcp-established", settings.tcp_established_timeout),
-        ("tcp-transitory", settings.tcp_transitory_timeout),
-        ("icmp", settings.icmp_timeout),
-    ] {
-        table.row([Cell::from(name), Cell::from(u64::from(seconds))]);
-    }
-    Ok(table.into())
 }
 
 /// Changes the sides of an interface; one without sides has no object.
@@ -194,6 +218,18 @@ async fn clear(control: Control, _: Matches, _: Output) -> Result<Reply, Command
     Ok(Reply::done())
 }
 
+async fn end_session(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
+    let (end, other): (EndWord, EndWord) = (given.get("end")?, given.get("external-host")?);
+    let protocol = protocol(&given).number();
+    let table = table(&control, &given, "vrf")?.map_or(TableId::DEFAULT, TableId::from);
+    let wanted = Wanted { end: end.into(), other: other.into(), protocol, table, is_inside: given.has("in") };
+    let format = control.room::<Nat>().format;
+    match listing::end(control, format, wanted).await {
+        true => Ok(Reply::done()),
+        false => Err(CommandError::new(format!("there is no session of {end} with {other}; see show nat44 sessions"))),
+    }
+}
+
 /// The table that an argument names.
 fn table(control: &Control, given: &Matches, name: &str) -> Result<Option<TableNumber<V4>>, CommandError> {
     Ok(table_word::table::<V4>(control, given, name)?.map(TableNumber::new))
@@ -202,10 +238,11 @@ fn table(control: &Control, given: &Matches, name: &str) -> Result<Option<TableN
 fn add_address(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (first, last): (Ipv4Addr, Option<Ipv4Addr>) = (given.get("first")?, given.find("last")?);
     let table = table(control, given, "tenant-vrf")?;
-    let twice_nat = given.has("twice-nat");
-    let addresses = NatAddresses { first, last: last.filter(|last| *last != first), table, twice_nat };
+    let (twice_nat, (mapping, filtering)) = (given.has("twice-nat"), mode(given));
+    let last = last.filter(|last| *last != first);
+    let addresses = NatAddresses { first, last, table, twice_nat, mapping, filtering };
     match given.has("del") {
-        true => room::remove_addresses(control, &addresses)?,
+        true => pools::remove_addresses(control, &addresses)?,
         false => control.put(addresses)?,
     }
     Ok(Reply::done())
@@ -213,7 +250,8 @@ fn add_address(control: &Control, given: &Matches) -> Result<Reply, CommandError
 
 fn add_interface_address(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let interface: InterfaceName = given.get("interface")?;
-    let object = NatInterfaceAddress { interface: interface.clone(), twice_nat: given.has("twice-nat") };
+    let (twice_nat, (mapping, filtering)) = (given.has("twice-nat"), mode(given));
+    let object = NatInterfaceAddress { interface: interface.clone(), twice_nat, mapping, filtering };
     control.assign(&interface, (!given.has("del")).then_some(object))?;
     Ok(Reply::done())
 }
@@ -258,134 +296,4 @@ fn add_identity(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     let mapping = NatMapping::new(external(given, "local")?, protocol(given), port);
     let table = table(control, given, "vrf")?.unwrap_or(TableNumber::DEFAULT);
     change(control, given, NatMapping { table, ..mapping })
-}
-
-/// The name of a protocol.
-fn named(number: u8) -> &'static str {
-    match IpProtocol(number) {
-        IpProtocol::TCP => "TCP",
-        IpProtocol::UDP => "UDP",
-        _ => "ICMP",
-    }
-}
-
-/// Kind of a session: static, dynamic or forwarded.
-fn kind(session: &NatSession) -> &'static str {
-    match () {
-        () if has(&session.second, flag::FORWARDED) => "forwarded",
-        () if has(&session.second, flag::TWICE) => "static, twice",
-        () if has(&session.second, flag::STATIC) => "static",
-        () => "dynamic",
-    }
-}
-
-async fn show_sessions(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
-    let mut left: u32 = given.find("max")?.unwrap_or(u32::MAX);
-    let titles =
-        ["Thread", "Table", "Protocol", "Inside", "Seen as", "To", "Seen inside as", "Kind", "State", "Seconds"];
-    let mut rows = Rows::new(&control, &output, titles);
-    let row = |session: Option<NatSession>| {
-        let session = session.filter(|_| left > 0)?;
-        left -= 1;
-        Some([
-            Cell::from(session.listed.thread()),
-            Cell::from(u64::from(session.table.0)),
-            Cell::from(named(session.second.key.protocol)),
-            Cell::from(text(session.host())),
-            Cell::from(text(session.second.key.near)),
-            Cell::from(text(session.second.key.far)),
-            Cell::from(text(session.inside.destination)),
-            Cell::from(kind(&session)),
-            Cell::from(session.listed.status.state.name()),
-            Cell::from(session.listed.remaining),
-        ])
-    };
-    rows.each(listing::all(&control), row).await;
-    Ok(rows.end())
-}
-
-async fn show_addresses(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
-    let mut rows = Rows::new(&control, &output, ["Address", "Table", "Twice NAT"]);
-    let row = |pooled: Option<room::PooledAddress>| {
-        let (address, table, twice) = pooled?;
-        let table = table.map_or("all".to_owned(), |table| table.0.to_string());
-        Some([Cell::from(address.to_string()), Cell::from(table), Cell::from(twice)])
-    };
-    rows.each(room::pooled(&control), row).await;
-    Ok(rows.end())
-}
-
-async fn show_interfaces(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
-    let mut rows = Rows::new(&control, &output, ["Interface", "Inside", "Outside", "Output feature"]);
-    for object in control.walk::<NatInterface>() {
-        rows.step().await;
-        let sides = [object.inside, object.outside, object.output].map(Cell::from);
-        rows.row([Cell::of(&object.interface)].into_iter().chain(sides));
-    }
-    Ok(rows.end())
-}
-
-async fn show_interface_addresses(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
-    let mut rows = Rows::new(&control, &output, ["Interface", "Address", "Twice NAT"]);
-    for object in control.walk::<NatInterfaceAddress>() {
-        rows.step().await;
-        let address =
-            room::address_of(&control, &object.interface).map_or("none".to_owned(), |found| found.to_string());
-        rows.row([Cell::of(&object.interface), Cell::from(address), Cell::from(object.twice_nat)]);
-    }
-    Ok(rows.end())
-}
-
-async fn show_mappings(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
-    let titles = ["Outside", "Port", "Protocol", "Host", "Port", "Table", "Twice NAT", "Inbound only", "Tag"];
-    let mut rows = Rows::new(&control, &output, titles);
-    for object in control.walk::<NatMapping>() {
-        rows.step().await;
-        let hosts = match object.is_balancing() {
-            true => object.backends.iter().map(|host| (Some(host.address), host.port, host.table)).collect(),
-            false => vec![(object.local, object.local_port.unwrap_or(object.external_port), object.table)],
-        };
-        for (local, port, table) in hosts {
-            rows.row([
-                Cell::from(object.external.to_string()),
-                Cell::from(u64::from(object.external_port)),
-                Cell::of(&object.protocol),
-                Cell::from(local.map_or_else(|| "the same".to_owned(), |local| local.to_string())),
-                Cell::from(u64::from(port)),
-                Cell::from(u64::from(table.0)),
-                Cell::of(&object.twice_nat),
-                Cell::from(object.inbound_only),
-                Cell::from(object.tag.clone().unwrap_or_default()),
-            ]);
-        }
-    }
-    Ok(rows.end())
-}
-
-async fn show_summary(control: Control, _: Matches, output: Output) -> Result<Reply, CommandError> {
-    let mut counts = [0u64; 4];
-    let mut pace = quiver_control::Pace::in_turns(&control);
-    for session in listing::all(&control) {
-        pace.step().await;
-        let Some(session) = session else { continue };
-        let at = match IpProtocol(session.second.key.protocol) {
-            IpProtocol::TCP => 0,
-            IpProtocol::UDP => 1,
-            _ => 2,
-        };
-        counts[at] += 1;
-        counts[3] += u64::from(has(&session.second, flag::STATIC));
-    }
-    _ = output;
-    let [tcp, udp, icmp, fixed] = counts;
-    let most = control.room::<Nat>().settings().sessions;
-    let workers = control.room::<Sessions>().sessions().map_or(0, |sessions| sessions.workers());
-    let total = tcp + udp + icmp;
-    let text = format!(
-        "sessions: {total}\n  of TCP: {tcp}\n  of UDP: {udp}\n  of ICMP: {icmp}\n  of static mappings: {fixed}\n\
-         sessions of a worker at most: {most}\nworkers: {workers}"
-    );
-    let fields = json!({"sessions": total, "tcp": tcp, "udp": udp, "icmp": icmp, "static": fixed, "sessions-max": most,
-        "workers": workers});
-    Ok(Reply::new(text, fields))
 }

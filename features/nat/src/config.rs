@@ -10,6 +10,7 @@ use quiver_interface::InterfaceName;
 use quiver_ip::objects::TableNumber;
 use quiver_wire::V4;
 
+use crate::mappings::{Filtering, MappingMode};
 use crate::rules::TwiceNat;
 use crate::sides::{INSIDE, OUTPUT, OUTSIDE};
 
@@ -38,6 +39,10 @@ pub struct NatSettings {
     /// Seconds until an ICMP session without packets ends, at least 60 by RFC 5508, REQ-2.
     #[default(60)]
     pub icmp_timeout: u32,
+    /// Seconds for which the port of an ended mapping of endpoint-independent mode rests before another one may have it, at least 120 by RFC 6888,
+    /// REQ-8. Ports rest up to twice as long, and end their rest when no other port of their address is free.
+    #[default(120)]
+    pub port_rest: u32,
 }
 
 impl NatSettings {
@@ -100,6 +105,12 @@ pub struct NatAddresses {
     /// Whether they are for clients from the outside, of mappings with twice NAT.
     #[default(false)]
     pub twice_nat: bool,
+    /// Whether an end on the inside keeps one outside end for all destinations.
+    #[default(MappingMode::EndpointDependent)]
+    pub mapping: MappingMode,
+    /// Hosts on the outside that may begin sessions to a mapping of endpoint-independent mode.
+    #[default(Filtering::EndpointIndependent)]
+    pub filtering: Filtering,
 }
 
 /// Addresses that a range may have.
@@ -117,8 +128,25 @@ impl NatAddresses {
     }
 }
 
+/// Checks that only mappings are filtered.
+fn check_filtering(mapping: MappingMode, filtering: Filtering) -> Result<(), ObjectError> {
+    match (mapping, filtering) {
+        (MappingMode::EndpointIndependent, _) | (_, Filtering::EndpointIndependent) => Ok(()),
+        _ => {
+            let error = ObjectError::field("filtering", "in endpoint-dependent mode there is nothing to filter");
+            Err(error.remedy("leave it out, or write mapping: endpoint-independent"))
+        }
+    }
+}
+
+/// Checks an interface whose address is of the pool.
+pub(crate) fn check_interface_address(own: &NatInterfaceAddress) -> Result<(), ObjectError> {
+    check_filtering(own.mapping, own.filtering)
+}
+
 /// Checks a range.
 pub(crate) fn check_addresses(addresses: &NatAddresses) -> Result<(), ObjectError> {
+    check_filtering(addresses.mapping, addresses.filtering)?;
     let (first, last) = addresses.range();
     let swapped = || format!("it is before {}", addresses.first);
     match last.checked_sub(first) {
@@ -141,6 +169,12 @@ pub struct NatInterfaceAddress {
     /// Whether it is for clients from the outside, of mappings with twice NAT.
     #[default(false)]
     pub twice_nat: bool,
+    /// Whether an end on the inside keeps one outside end for all destinations.
+    #[default(MappingMode::EndpointDependent)]
+    pub mapping: MappingMode,
+    /// Hosts on the outside that may begin sessions to a mapping of endpoint-independent mode.
+    #[default(Filtering::EndpointIndependent)]
+    pub filtering: Filtering,
 }
 
 quiver_control::choice! {

@@ -3,6 +3,7 @@
 use quiver_session::second::Ip4End;
 
 use crate::egress::Egress;
+use crate::mappings::Shared;
 use crate::rules::{Rules, TwiceNat};
 use crate::sides;
 use crate::tuple::Tuple;
@@ -41,6 +42,8 @@ pub enum Plan {
         /// Whether a mapping says so; else it is forwarded as it is.
         is_static: bool,
     },
+    /// From the outside, to the outside end of a mapping of endpoint-independent mode.
+    Mapped(Shared),
 }
 
 /// A decision.
@@ -54,11 +57,17 @@ pub enum Decision {
     Begin(Plan),
 }
 
-/// Decides about a packet from the inside that would leave by an interface with these sides.
-pub fn outbound(rules: &Rules, packet: &Tuple, table: u32, (egress, by): (Egress, u32)) -> Decision {
+/// Decides about a packet from the inside that would leave by an interface with these sides. `is_shared`: whether its destination is the outside
+/// end of a mapping of endpoint-independent mode.
+pub fn outbound(
+    rules: &Rules,
+    packet: &Tuple,
+    table: u32,
+    ((egress, by), is_shared): ((Egress, u32), impl FnOnce() -> bool),
+) -> Decision {
     // To a host behind this NAT, by its outside address: translated, and then once more (hairpinning, RFC 4787, REQ-9).
     let is_hairpin = rules.is_outside(packet.destination.address)
-        && (egress != Egress::Local || rules.is_mapped(packet.destination, packet.protocol));
+        && (egress != Egress::Local || rules.is_mapped(packet.destination, packet.protocol) || is_shared());
     let leaves = matches!(egress, Egress::Interface(_)) && by & sides::OUTSIDE != 0;
     if is_hairpin || leaves { source(rules, packet, table) } else { Decision::Pass }
 }
@@ -81,8 +90,14 @@ fn source(rules: &Rules, packet: &Tuple, table: u32) -> Decision {
     }
 }
 
-/// Decides about a packet from the outside in the table of a slot, whose destination has this egress.
-pub fn inbound(rules: &Rules, packet: &Tuple, table: u32, egress: impl FnOnce() -> Egress) -> Decision {
+/// Decides about a packet from the outside in the table of a slot, whose destination has this egress, and this mapping of endpoint-independent
+/// mode.
+pub fn inbound(
+    rules: &Rules,
+    packet: &Tuple,
+    table: u32,
+    (egress, mapped): (impl FnOnce() -> Egress, impl FnOnce() -> Option<Shared>),
+) -> Decision {
     if let Some(mapping) = rules.to(packet.destination, packet.protocol) {
         let Some(local) = mapping.local(packet.source) else { return Decision::NoTranslation };
         let far = match mapping.twice {
@@ -92,6 +107,11 @@ pub fn inbound(rules: &Rules, packet: &Tuple, table: u32, egress: impl FnOnce() 
         };
         let host = mapping.inside_of(local, packet.destination);
         return Decision::Begin(Plan::Inbound { host, table: local.table, far, is_static: true });
+    }
+    if rules.is_outside(packet.destination.address)
+        && let Some(mapped) = mapped()
+    {
+        return Decision::Begin(Plan::Mapped(mapped));
     }
     // Traffic to our own addresses is ours.
     if egress() == Egress::Local {
@@ -107,6 +127,7 @@ pub fn inbound(rules: &Rules, packet: &Tuple, table: u32, egress: impl FnOnce() 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mappings::{Filtering, Inside, MappingMode};
     use crate::rules::{Local, Mapping, Pooled};
 
     const HOST: Ip4End = Ip4End { address: 10, port: 1000 };
@@ -126,7 +147,8 @@ mod tests {
         };
         let mut rules = Rules::default();
         rules.add(mapping);
-        rules.set_pools(vec![Pooled { address: POOL.address, table: None }], vec![]);
+        let (mode, filtering) = (MappingMode::EndpointIndependent, Filtering::EndpointIndependent);
+        rules.set_pools(vec![Pooled { address: POOL.address, table: None, mode, filtering }], vec![]);
         rules
     }
     fn tuple(source: Ip4End, destination: Ip4End) -> Tuple {
@@ -138,6 +160,7 @@ mod tests {
         let (rules, packet) = (rules(), tuple(HOST, CLIENT));
         let outside = (Egress::Interface(1), sides::OUTSIDE);
         let begun = Decision::Begin(Plan::Outbound(Near::Pool));
+        let outbound = |rules: &Rules, packet: &Tuple, table, to| outbound(rules, packet, table, (to, || false));
         assert_eq!(outbound(&rules, &packet, 0, outside), begun);
         for egress in [(Egress::Interface(1), sides::INSIDE), (Egress::Local, 0), (Egress::Other, sides::OUTSIDE)] {
             assert_eq!(outbound(&rules, &packet, 0, egress), Decision::Pass, "{egress:?}");
@@ -145,6 +168,7 @@ mod tests {
         assert_eq!(outbound(&rules, &tuple(HOST, MAPPED), 0, (Egress::Local, 0)), begun, "hairpinning");
         let to_us = tuple(HOST, Ip4End { port: 22, ..MAPPED });
         assert_eq!(outbound(&rules, &to_us, 0, (Egress::Local, 0)), Decision::Pass);
+        assert_eq!(super::outbound(&rules, &to_us, 0, ((Egress::Local, 0), || true)), begun, "hairpinning");
         let mapped = tuple(Ip4End { address: 10, port: 8080 }, CLIENT);
         let fixed = Decision::Begin(Plan::Outbound(Near::Fixed(MAPPED)));
         assert_eq!(outbound(&rules, &mapped, 3, outside), fixed);
@@ -155,7 +179,7 @@ mod tests {
     #[test]
     fn packets_from_outside_match_a_mapping_or_are_ours() {
         let mut rules = rules();
-        let inbound = |rules: &Rules, to, egress| inbound(rules, &tuple(CLIENT, to), 0, || egress);
+        let inbound = |rules: &Rules, to, egress| inbound(rules, &tuple(CLIENT, to), 0, (|| egress, || None));
         let host = Ip4End { address: 10, port: 8080 };
         let mapped = Decision::Begin(Plan::Inbound { host, table: 3, far: Far::Plain, is_static: true });
         assert_eq!(inbound(&rules, MAPPED, Egress::Local), mapped);
@@ -165,5 +189,16 @@ mod tests {
         let forwarded = Decision::Begin(Plan::Inbound { host: HOST, table: 0, far: Far::Plain, is_static: false });
         assert_eq!(inbound(&rules, HOST, Egress::Interface(1)), forwarded);
         assert_eq!(inbound(&rules, POOL, Egress::Other), Decision::NoTranslation);
+    }
+
+    #[test]
+    fn packets_to_a_mapping_are_for_its_host_even_if_the_address_is_ours() {
+        let rules = rules();
+        let inside = Inside { end: HOST, context: 2, protocol: 6 };
+        let shared = Shared { inside, outside: POOL, filtering: Filtering::EndpointIndependent };
+        let to = |end| inbound(&rules, &tuple(CLIENT, end), 0, (|| Egress::Local, || Some(shared)));
+        assert_eq!(to(POOL), Decision::Begin(Plan::Mapped(shared)));
+        assert_eq!(to(HOST), Decision::Pass, "it is no outside address");
+        assert!(matches!(to(MAPPED), Decision::Begin(Plan::Inbound { .. })), "static mappings come first");
     }
 }

@@ -37,25 +37,35 @@ impl Routes {
     }
     /// Where a packet to an address would leave, in the table of a slot. Of several paths the first one counts.
     pub fn egress(&self, guard: Guard<'_>, slot: u32, to: u32) -> Egress {
+        let leaves = |hop: u32| Egress::Interface(self.adjacencies.read(guard).row(hop & !hop::MANY).tx());
+        self.adjacency(guard, slot, to).map_or_else(|egress| egress, leaves)
+    }
+    /// Bytes that such a packet can have at most, if it would leave to a neighbor.
+    pub fn mtu(&self, guard: Guard<'_>, slot: u32, to: u32) -> Option<u16> {
+        let hop = self.adjacency(guard, slot, to).ok()?;
+        Some(self.adjacencies.read(guard).row(hop & !hop::MANY).mtu())
+    }
+    /// The adjacency by which it would leave; the error says where it goes without one.
+    fn adjacency(&self, guard: Guard<'_>, slot: u32, to: u32) -> Result<u32, Egress> {
         // In this order: a group's row was there before a leaf led to it.
         let ingress = self.ingress.read(guard);
         let (groups, mut slot) = (self.groups.read(guard), slot);
         for _ in 0..=LOOKUPS_MAX {
-            let Some(table) = ingress.table(slot) else { return Egress::Other };
+            let table = ingress.table(slot).ok_or(Egress::Other)?;
             let group = table.group(guard, to.into());
             let found = groups.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0));
             slot = match Continuation::of(found) {
                 Some(Continuation::Destination(slot)) => slot.into(),
                 Some(Continuation::Received(interface)) => ingress.slot(interface),
-                Some(Continuation::Kind(kind)) => return kind.interface().map_or(Egress::Other, Egress::Interface),
-                Some(_) => return Egress::Other,
-                None if found >= hop::FIRST_ADJACENCY => {
-                    return Egress::Interface(self.adjacencies.read(guard).row(found & !hop::MANY).tx());
+                Some(Continuation::Kind(kind)) => {
+                    return Err(kind.interface().map_or(Egress::Other, Egress::Interface));
                 }
-                None if matches!(found, hop::LOCAL | hop::BROADCAST | hop::LINK_LOCAL) => return Egress::Local,
-                None => return Egress::Other,
+                Some(_) => return Err(Egress::Other),
+                None if found >= hop::FIRST_ADJACENCY => return Ok(found),
+                None if matches!(found, hop::LOCAL | hop::BROADCAST | hop::LINK_LOCAL) => return Err(Egress::Local),
+                None => return Err(Egress::Other),
             };
         }
-        Egress::Other
+        Err(Egress::Other)
     }
 }

@@ -30,6 +30,7 @@ impl InterfaceFeature for NatInterface {
     fn word(&self, control: &Control, _: Direction) -> Result<Sides, ObjectError> {
         let interface = control.room::<Interfaces>().id_of(&self.interface.0)?;
         room::start(control)?;
+        room::note_mtu(control, interface);
         need_shallow::<V4>(control, interface, true)?;
         Ok(Sides { bits: self.sides(), interface: interface.0 })
     }

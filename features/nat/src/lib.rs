@@ -1,27 +1,32 @@
-//! NAT44: hosts on the inside share addresses on the outside (RFC 3022), in endpoint-dependent mode, as VPP's NAT44-ED.
+//! NAT44: hosts on the inside share addresses on the outside (RFC 3022), in endpoint-dependent mode, as VPP's NAT44-ED, or in
+//! endpoint-independent mode (RFC 4787, 4.1).
 //!
 //! A translated session is a session of the platform with two keys: the tuple of packets from the inside, and that of packets from the
 //! outside. Both are stored before its first packet goes on.
 //!
 //! - [`config`]: what is configured; `interface`: what interfaces enable; [`sides`]: what of it workers read. [`room`]: the control side; [`rules`]: what it tells workers.
 //! - [`mod@tuple`]: tuples of packets. [`decide`]: what becomes of a packet without a session; [`egress`]: where it would leave.
-//! - [`ports`]: outside ports. [`rewrite`]: packets. [`node`]: the nodes. [`counters`]: their counters.
-//! - `command`: the command line; `api`: VPP's messages; `listing`: sessions for both.
+//! - [`ports`]: outside ports. [`mappings`]: those of endpoint-independent mode, which sessions share; [`counted`]: how. [`rewrite`]: packets. [`node`]: the nodes. [`counters`]: their counters.
+//! - `pools`: pools of addresses on the control side. `command`, `show`: the command line; `api`: VPP's messages; `listing`: sessions for both.
 #![forbid(unsafe_code)]
 
 mod api;
 mod command;
 pub mod config;
+pub mod counted;
 pub mod counters;
 pub mod decide;
 pub mod egress;
 mod interface;
 mod listing;
+pub mod mappings;
 pub mod node;
+mod pools;
 pub mod ports;
 pub mod rewrite;
 pub mod room;
 pub mod rules;
+mod show;
 pub mod sides;
 pub mod tuple;
 
@@ -84,11 +89,12 @@ pub fn register(control: &Control) -> Result<(), NatError> {
     control.insert_room(nat);
     register_nodes(control, (&tables, words))?;
     control.objects().add(Kind::new(room::apply_settings).check(config::check_settings));
-    control.objects().add(Kind::new(room::apply_addresses).check(config::check_addresses));
-    control.objects().add(Kind::new(room::apply_interface_address));
+    control.objects().add(Kind::new(pools::apply_addresses).check(config::check_addresses));
+    control.objects().add(Kind::new(pools::apply_interface_address).check(config::check_interface_address));
     control.objects().add(Kind::new(room::apply_mapping).check(config::check_mapping));
-    watch(control, room::follow);
+    watch(control, pools::follow);
     command::register(control);
+    show::register(control);
     api::register(control);
     Ok(())
 }

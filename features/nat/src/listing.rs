@@ -14,8 +14,11 @@ use quiver_session::second::{Ip4End, Second, SecondKey};
 use quiver_session::sessions::Sessions;
 use quiver_wire::V4;
 
+use crate::mappings::Shared;
 use crate::node::session::{TableSlots, flag, has};
-use crate::node::tables::context;
+use crate::node::tables::{context, of_context};
+use crate::ports::Ports;
+use crate::room::Nat;
 use crate::tuple::Tuple;
 
 /// A translated session.
@@ -65,6 +68,32 @@ fn table_of(control: &Control, slot: u32) -> TableId {
 pub(crate) fn all(control: &Control) -> impl Iterator<Item = Option<NatSession>> + use<> {
     let (control, sessions) = (control.clone(), sessions(control));
     listing::all(&control).map(move |listed| NatSession::of(&control, sessions.as_deref()?, listed?))
+}
+
+/// A mapping of endpoint-independent mode.
+pub(crate) struct SharedMapping {
+    /// Ends and filtering.
+    pub shared: Shared,
+    /// Table of the host on the inside.
+    pub table: TableId,
+    /// Number of its sessions.
+    pub sessions: u32,
+}
+
+/// All mappings of endpoint-independent mode; a step finds one or none.
+pub(crate) fn mappings(control: &Control) -> impl Iterator<Item = Option<SharedMapping>> + use<> {
+    let (control, ports) = (control.clone(), control.room::<Nat>().ports.clone());
+    let workers = ports.get().map_or(0, Ports::workers);
+    let of_worker = move |worker| {
+        let (ports, control) = (ports.clone(), control.clone());
+        let lines = ports.get().map_or(0, |ports| ports.mappings.lines(worker));
+        (0..lines).map(move |line| {
+            let (shared, sessions) = ports.get()?.mappings.line(worker, line)?;
+            let table = table_of(&control, of_context(shared.inside.context).0);
+            Some(SharedMapping { shared, table, sessions })
+        })
+    };
+    (0..workers).flat_map(of_worker)
 }
 
 /// Which session is meant.

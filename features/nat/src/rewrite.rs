@@ -5,7 +5,7 @@
 
 use quiver_session::key::{Ends4, plain_ip4};
 use quiver_wire::IpProtocol;
-use quiver_wire::checksum::{Change, update16, update32};
+use quiver_wire::checksum::{Change, of, update16, update32};
 
 use crate::tuple::Tuple;
 
@@ -136,10 +136,20 @@ impl Message<'_> {
     }
 }
 
+/// Whether the ICMP message behind an IP header of so many bytes is damaged. One whose end lies elsewhere counts as whole.
+fn is_damaged(packet: &[u8], header: usize) -> bool {
+    let is_fragment = word(packet, 6).is_some_and(|fragment| fragment & 0x3fff != 0);
+    let message = word(packet, 2).and_then(|length| packet.get(header..length.into())).filter(|_| !is_fragment);
+    message.is_some_and(|message| !of(message).is_right())
+}
+
 /// Gives an ICMP error, from its IP header on, a source and destination, and the packet that it quotes those of a tuple. The quoted transport
-/// checksum follows where it is quoted. False if there is no whole header.
+/// checksum follows where it is quoted. False if there is no whole header, or if its checksum is wrong (RFC 5508, REQ-3).
 pub fn rewrite_error(packet: &mut [u8], (source, destination): (u32, u32), quoted: &Tuple) -> bool {
     let Some((length, _)) = header(packet) else { return false };
+    if is_damaged(packet, length) {
+        return false;
+    }
     if set_addresses(packet, (source, destination)).is_none() {
         return false;
     }

@@ -1,42 +1,45 @@
 //! The room on the control side: what is configured, and the rules for workers.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
 use quiver_session::expiry::end_translated;
 use quiver_session::key::Format;
 use quiver_session::no_space;
 use quiver_session::node::lifecycle::LIFECYCLE;
+use quiver_session::room::{Room as SessionRoom, secret};
 use quiver_session::second::{Ip4End, Second};
 use quiver_session::service::{Chain, Services};
+use quiver_session::sessions::TICKS;
 use quiver_session::tenant::{TenantRow, Tenants};
 use quiver_session::timeouts::{EMBRYONIC, ESTABLISHED, TCP_ESTABLISHED, TIMEOUTS_MAX};
 use quiver_session::translation;
-use quiver_wire::V4;
+use quiver_wire::{IpFamily, V4};
 
 use crate::config::{External, NatAddresses, NatInterface, NatInterfaceAddress, NatMapping, NatSettings};
 use crate::counters::NatCounters;
+use crate::mappings::{Inside, Mappings};
 use crate::node::session::{flag, has};
 use crate::node::tables::Slots;
 use crate::node::{output, service};
 use crate::ports::Ports;
-use crate::rules::{Local, Mapping, Pooled, Rules};
+use crate::rules::{Local, Mapping, Rules};
+use crate::tuple::Tuple;
 
 /// The room.
 pub struct Nat {
     settings: NatSettings,
-    addresses: BTreeMap<Ipv4Addr, NatAddresses>,
-    interface_addresses: BTreeMap<InterfaceName, NatInterfaceAddress>,
+    pub(crate) addresses: BTreeMap<Ipv4Addr, NatAddresses>,
+    pub(crate) interface_addresses: BTreeMap<InterfaceName, NatInterfaceAddress>,
     /// Mappings, with the rules that workers have of them: None while an interface has no address.
     mappings: BTreeMap<<NatMapping as Object>::Key, (NatMapping, Option<Mapping>)>,
-    rules: Publisher<Rules>,
+    pub(crate) rules: Publisher<Rules>,
     /// Ports of workers, once an interface translates.
     pub(crate) ports: Arc<OnceLock<Ports>>,
     pub(crate) slots: Slots,
@@ -54,7 +57,7 @@ impl Nat {
         counters: NatCounters,
     ) -> Nat {
         let settings = NatSettings::standard();
-        let rules = Rules::of_limit(settings.sessions);
+        let rules = Rules::of_limits(settings.sessions, rest_of(&settings));
         let (addresses, interface_addresses, mappings, ports) = Default::default();
         let rules = Publisher::new(domain, rules);
         Nat { settings, addresses, interface_addresses, mappings, rules, ports, slots, icmp_timeout, format, counters }
@@ -73,23 +76,6 @@ impl Nat {
     }
 }
 
-/// Address of the pool, the table that it serves, and whether it is for clients.
-pub(crate) type PooledAddress = (Ipv4Addr, Option<TableId>, bool);
-
-/// Addresses to which hosts are translated.
-pub(crate) fn pooled(control: &Control) -> impl Iterator<Item = Option<PooledAddress>> + use<> {
-    let of_range = |object: Rc<NatAddresses>| {
-        let (table, twice) = (object.table.map(TableId::from), object.twice_nat);
-        object.all().map(move |address| Some((Ipv4Addr::from_bits(address), table, twice)))
-    };
-    let ranges = control.walk::<NatAddresses>().flat_map(of_range);
-    let (interfaces, control) = (control.walk::<NatInterfaceAddress>(), control.clone());
-    let of_interface = move |object: Rc<NatInterfaceAddress>| {
-        address_of(&control, &object.interface).map(|address| (address, None, object.twice_nat))
-    };
-    ranges.chain(interfaces.map(of_interface))
-}
-
 /// Deletes the configuration of NAT44.
 pub(crate) fn clear(control: &Control) -> Result<(), ObjectError> {
     fn delete_all<O: Object>(control: &Control) -> Result<(), ObjectError> {
@@ -100,30 +86,6 @@ pub(crate) fn clear(control: &Control) -> Result<(), ObjectError> {
     delete_all::<NatAddresses>(control)?;
     delete_all::<NatInterfaceAddress>(control)?;
     delete_all::<NatSettings>(control)
-}
-
-/// Takes a range of addresses out of all ranges that have some of it.
-pub(crate) fn remove_addresses(control: &Control, removed: &NatAddresses) -> Result<(), ObjectError> {
-    let (first, last) = removed.range();
-    let mut found = false;
-    let ranges: Vec<_> = control.room::<Nat>().addresses.values().cloned().collect();
-    for range in ranges.iter().filter(|range| range.twice_nat == removed.twice_nat) {
-        let (from, to) = range.range();
-        if to < first || from > last {
-            continue;
-        }
-        found = true;
-        control.delete::<NatAddresses>(&range.first)?;
-        for (from, to) in [(from, first.wrapping_sub(1)), (last.wrapping_add(1), to)] {
-            // What is left on either side.
-            if (range.range().0..=range.range().1).contains(&from) && from <= to && (to < first || from > last) {
-                let last = (to != from).then(|| Ipv4Addr::from_bits(to));
-                control.put(NatAddresses { first: Ipv4Addr::from_bits(from), last, ..range.clone() })?;
-            }
-        }
-    }
-    let unknown = || ObjectError::whole(format!("{} is no address of the pool", removed.first));
-    found.then_some(()).ok_or_else(unknown)
 }
 
 /// The chains of a tenant of this room, whose packets of a direction that leave where they are translated end there.
@@ -166,26 +128,54 @@ fn timeouts(settings: &NatSettings, icmp_timeout: u8) -> [u32; TIMEOUTS_MAX] {
     values
 }
 
+/// Ticks for which ports of mappings rest.
+fn rest_of(settings: &NatSettings) -> u32 {
+    settings.port_rest.saturating_mul(TICKS)
+}
+
 /// Makes the tables of sessions and the ports, unless they are there.
 ///
 /// # Errors
 /// If the system refuses the address space of the tables.
 pub(crate) fn start(control: &Control) -> Result<(), ObjectError> {
-    let (ports, workers) = (control.room::<Nat>().ports.clone(), control.room::<Dataplane>().workers());
-    ports.get_or_init(|| Ports::new(workers));
+    let ports = control.room::<Nat>().ports.clone();
+    let of_ended = ports.clone();
     translation::enable(control, move |worker, key, second| {
-        let Some(mut own) = ports.get().and_then(|ports| ports.of(worker)) else { return };
+        let Some(ports) = of_ended.get() else { return };
+        let Some(mut own) = ports.of(worker) else { return };
         own.sessions = own.sessions.saturating_sub(1);
         let protocol = second.key.protocol;
+        if has(second, flag::MAPPED) {
+            let end = Tuple::from_inside(key, has(second, flag::INSIDE_HIGH)).source;
+            ports.mappings.release(&Inside { end, context: key.context(), protocol });
+        }
+        if has(second, flag::CONTACT) {
+            ports.mappings.release_contact((second.key.near, protocol), second.key.far.address);
+        }
         if has(second, flag::OWNS_PORT) {
             own.set(second.key.near.address, protocol).free(second.key.near.port);
         }
         if has(second, flag::OWNS_FAR_PORT) {
-            let far = crate::tuple::Tuple::from_inside(key, has(second, flag::INSIDE_HIGH)).destination;
+            let far = Tuple::from_inside(key, has(second, flag::INSIDE_HIGH)).destination;
             own.set(far.address, protocol).free(far.port);
         }
     })
-    .map_err(no_space)
+    .map_err(no_space)?;
+    let sessions = control.room::<SessionRoom>().sessions();
+    if let Some(sessions) = sessions.filter(|_| ports.get().is_none()) {
+        let mappings = Mappings::new(sessions.workers(), sessions.capacity(), secret()).map_err(no_space)?;
+        ports.get_or_init(|| Ports::new(sessions.workers(), mappings));
+    }
+    Ok(())
+}
+
+/// Notes the MTU of an outside interface. The least one spares workers a second look at shorter packets.
+pub(crate) fn note_mtu(control: &Control, id: InterfaceId) {
+    let mtu = control.room::<Interfaces>().get(id).map(|interface| u32::from(interface.mtu_of(V4::VERSION)));
+    let mut nat = control.room_mut::<Nat>();
+    if let Some(mtu) = mtu.filter(|mtu| *mtu < nat.current().mtu_least) {
+        nat.rules.edit(|rules| rules.mtu_least = mtu);
+    }
 }
 
 /// The first IPv4 address of an interface.
@@ -229,33 +219,8 @@ fn rule(control: &Control, mapping: &NatMapping) -> Option<Mapping> {
     })
 }
 
-/// Gives workers the pools.
-fn publish_pools(control: &Control) {
-    let (mut pool, mut twice_pool) = (vec![], vec![]);
-    {
-        let nat = control.room::<Nat>();
-        for addresses in nat.addresses.values() {
-            match addresses.twice_nat {
-                true => twice_pool.extend(addresses.all()),
-                false => {
-                    let table = addresses.table.map(|table| slot_of(control, table.into()).unwrap_or(u32::MAX));
-                    pool.extend(addresses.all().map(|address| Pooled { address, table }));
-                }
-            }
-        }
-        for own in nat.interface_addresses.values() {
-            let Some(address) = address_of(control, &own.interface).map(Ipv4Addr::to_bits) else { continue };
-            match own.twice_nat {
-                true => twice_pool.push(address),
-                false => pool.push(Pooled { address, table: None }),
-            }
-        }
-    }
-    control.room_mut::<Nat>().rules.edit(|rules| rules.set_pools(pool, twice_pool));
-}
-
 /// Gives workers the mappings of interfaces anew.
-fn publish_mappings_of_interfaces(control: &Control) {
+pub(crate) fn publish_mappings_of_interfaces(control: &Control) {
     let of_interfaces: Vec<_> = {
         let nat = control.room::<Nat>();
         let mappings = nat.mappings.values().map(|(mapping, _)| mapping);
@@ -277,27 +242,13 @@ fn set_mapping(control: &Control, key: &<NatMapping as Object>::Key, mapping: Op
     old
 }
 
-/// Follows addresses of interfaces, and makes room for counters.
-pub(crate) fn follow(control: &Control, event: InterfaceEvent) {
-    match event {
-        InterfaceEvent::Created(id) => control.room::<Nat>().counters.grow(id),
-        InterfaceEvent::AddressAdded(_, IpAddr::V4(_)) | InterfaceEvent::AddressRemoved(_) => {
-            if !control.room::<Nat>().interface_addresses.is_empty() {
-                publish_pools(control);
-            }
-            publish_mappings_of_interfaces(control);
-        }
-        _ => {}
-    }
-}
-
 pub(crate) fn apply_settings(control: &Control, change: Change<'_, NatSettings>) -> Result<(), ObjectError> {
     let (_, new) = change.sides();
     let settings = new.cloned().unwrap_or_else(NatSettings::standard);
     let (slots, timeouts) = {
         let mut nat = control.room_mut::<Nat>();
-        let (forwards, most) = (settings.forwarding, settings.sessions);
-        nat.rules.edit(|rules| (rules.forwards, rules.sessions_max) = (forwards, most));
+        let (forwards, most, rest) = (settings.forwarding, settings.sessions, rest_of(&settings));
+        nat.rules.edit(|rules| (rules.forwards, rules.sessions_max, rules.rest) = (forwards, most, rest));
         nat.settings = settings.clone();
         (nat.slots, timeouts(&settings, nat.icmp_timeout))
     };
@@ -309,7 +260,7 @@ pub(crate) fn apply_settings(control: &Control, change: Change<'_, NatSettings>)
 }
 
 /// Ends sessions of which a rule is gone, once workers do not have it any more.
-fn end_sessions(control: &Control, is: impl Fn(&Second) -> bool + Clone + Send + 'static) {
+pub(crate) fn end_sessions(control: &Control, is: impl Fn(&Second) -> bool + Clone + Send + 'static) {
     if control.room::<Nat>().ports.get().is_none() {
         return;
     }
@@ -319,44 +270,6 @@ fn end_sessions(control: &Control, is: impl Fn(&Second) -> bool + Clone + Send +
         settled.await;
         end_translated(later, move |_, second| is(second)).await;
     });
-}
-
-pub(crate) fn apply_addresses(control: &Control, change: Change<'_, NatAddresses>) -> Result<(), ObjectError> {
-    let (old, new) = change.sides();
-    {
-        let mut nat = control.room_mut::<Nat>();
-        if let Some(old) = old {
-            nat.addresses.remove(&old.first);
-        }
-        if let Some(new) = new {
-            nat.addresses.insert(new.first, new.clone());
-        }
-    }
-    publish_pools(control);
-    if let Some(old) = old {
-        let (first, last) = old.range();
-        let is_of = move |address: u32| (first..=last).contains(&address);
-        end_sessions(control, move |second| has(second, flag::OWNS_PORT) && is_of(second.key.near.address));
-    }
-    Ok(())
-}
-
-pub(crate) fn apply_interface_address(
-    control: &Control,
-    change: Change<'_, NatInterfaceAddress>,
-) -> Result<(), ObjectError> {
-    let (old, new) = change.sides();
-    let address = old.and_then(|old| address_of(control, &old.interface));
-    {
-        let mut nat = control.room_mut::<Nat>();
-        old.into_iter().for_each(|old| drop(nat.interface_addresses.remove(&old.interface)));
-        new.into_iter().for_each(|new| drop(nat.interface_addresses.insert(new.interface.clone(), new.clone())));
-    }
-    publish_pools(control);
-    if let Some(address) = address.map(Ipv4Addr::to_bits) {
-        end_sessions(control, move |second| has(second, flag::OWNS_PORT) && second.key.near.address == address);
-    }
-    Ok(())
 }
 
 pub(crate) fn apply_mapping(control: &Control, change: Change<'_, NatMapping>) -> Result<(), ObjectError> {

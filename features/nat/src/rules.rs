@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use quiver_session::second::Ip4End;
 
+use crate::mappings::{Filtering, MappingMode};
+
 quiver_control::choice! {
     /// Whether clients of a mapping are translated, too.
     pub enum TwiceNat {
@@ -24,6 +26,17 @@ pub struct Pooled {
     pub address: u32,
     /// Slot of the table whose hosts it serves; None: of all tables.
     pub table: Option<u32>,
+    /// Mode of its sessions.
+    pub mode: MappingMode,
+    /// Hosts that may begin sessions from the outside, in endpoint-independent mode.
+    pub filtering: Filtering,
+}
+
+impl Pooled {
+    /// Whether a host's sessions have one outside end.
+    pub fn is_independent(&self) -> bool {
+        self.mode == MappingMode::EndpointIndependent
+    }
 }
 
 /// A host on the inside to which a mapping leads.
@@ -102,6 +115,10 @@ pub struct Rules {
     pub forwards: bool,
     /// Sessions of a worker at most.
     pub sessions_max: u32,
+    /// Ticks for which a freed port of a mapping rests.
+    pub rest: u32,
+    /// Bytes that a packet can have on every outside interface that there has been.
+    pub mtu_least: u32,
     /// The pool.
     pub pool: Vec<Pooled>,
     /// Pool of twice NAT: source addresses that inside hosts see in place of clients' addresses.
@@ -113,12 +130,20 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// No rules, and a limit on the sessions of a worker.
-    pub fn of_limit(sessions_max: u32) -> Rules {
-        Rules { sessions_max, ..Rules::default() }
+    /// No rules, a limit on the sessions of a worker, and ticks for which ports rest.
+    pub fn of_limits(sessions_max: u32, rest: u32) -> Rules {
+        Rules { sessions_max, rest, mtu_least: u32::MAX, ..Rules::default() }
     }
-    /// Sets the pools.
-    pub fn set_pools(&mut self, pool: Vec<Pooled>, twice_pool: Vec<u32>) {
+    /// Sets the pools. An address that is there twice, of which one is in endpoint-independent mode, is in that mode: sessions to different
+    /// destinations must not share its ports.
+    pub fn set_pools(&mut self, mut pool: Vec<Pooled>, twice_pool: Vec<u32>) {
+        let independent: HashMap<_, _> =
+            pool.iter().filter(|pooled| pooled.is_independent()).map(|pooled| (pooled.address, *pooled)).collect();
+        for pooled in &mut pool {
+            if let Some(Pooled { mode, filtering, .. }) = independent.get(&pooled.address).copied() {
+                (pooled.mode, pooled.filtering) = (mode, filtering);
+            }
+        }
         let old = std::mem::replace(&mut self.pool, pool.clone());
         pool.iter().for_each(|new| self.count_outside(new.address));
         old.iter().for_each(|old| self.uncount_outside(old.address));
@@ -175,12 +200,14 @@ impl Rules {
     pub fn is_mapped(&self, end: Ip4End, protocol: u8) -> bool {
         self.to(end, protocol).is_some()
     }
-    /// Addresses of the pool for a host, the first one by its address: a host keeps its outside address (RFC 4787, REQ-2).
-    pub fn addresses_for(&self, host: u32, table: u32) -> impl Iterator<Item = u32> + '_ {
-        let serves = move |pooled: &&Pooled| pooled.table.is_none_or(|own| own == table);
+    /// Addresses of the pool for a host, the first one by its address: a host keeps its outside address (RFC 4787, REQ-2). All are in the mode
+    /// of the first one.
+    pub fn addresses_for(&self, host: u32, table: u32) -> impl Iterator<Item = &Pooled> + '_ {
         let (number, first) = (self.pool.len(), host as usize % self.pool.len().max(1));
         let in_turn = (0..number).map(move |at| &self.pool[(first + at) % number]);
-        in_turn.filter(serves).map(|pooled| pooled.address)
+        let mut serving = in_turn.filter(move |pooled| pooled.table.is_none_or(|own| own == table)).peekable();
+        let mode = serving.peek().map(|pooled| pooled.mode);
+        serving.filter(move |pooled| Some(pooled.mode) == mode)
     }
 }
 
@@ -230,14 +257,27 @@ mod tests {
         assert!((1024..1100).all(|port| first(&sticky, port) == first(&sticky, 1)));
     }
 
+    fn pooled(address: u32) -> Pooled {
+        Pooled { address, table: None, mode: MappingMode::default(), filtering: Filtering::default() }
+    }
+
+    #[test]
+    fn a_host_has_addresses_of_one_mode() {
+        let independent = |address| Pooled { mode: MappingMode::EndpointIndependent, ..pooled(address) };
+        let mut rules = Rules::default();
+        rules.set_pools(vec![pooled(0), independent(1), pooled(2), pooled(1)], vec![]);
+        let of = |host| rules.addresses_for(host, 0).map(|pooled| pooled.address).collect::<Vec<_>>();
+        // Address 1 is there twice.
+        assert_eq!((of(0), of(1), of(2)), (vec![0, 2], vec![1, 1], vec![2, 0]));
+    }
+
     #[test]
     fn hosts_keep_their_outside_address_and_are_spread() {
-        let pool = |address| Pooled { address, table: None };
-        let pool: Vec<_> = (0..64).map(pool).chain([Pooled { address: 99, table: Some(5) }]).collect();
+        let pool: Vec<_> = (0..64).map(pooled).chain([Pooled { table: Some(5), ..pooled(99) }]).collect();
         let mut rules = Rules::default();
         rules.set_pools(pool, vec![100]);
         assert!(rules.is_outside(5) && rules.is_outside(63) && !rules.is_outside(100));
-        let first = |host| rules.addresses_for(host, 0).next();
+        let first = |host| rules.addresses_for(host, 0).next().map(|pooled| pooled.address);
         assert_eq!(first(7), first(7));
         assert_ne!(first(7), first(8));
         assert_eq!(rules.addresses_for(7, 0).count(), 64, "one serves another table");

@@ -99,7 +99,7 @@ impl Room {
 }
 
 /// A secret for a hash of keys.
-pub(crate) fn secret() -> [u64; 4] {
+pub fn secret() -> [u64; 4] {
     // Each of these has a secret of its own.
     [(); 4].map(|()| RandomState::new().build_hasher().finish())
 }

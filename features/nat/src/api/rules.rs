@@ -16,7 +16,7 @@ use quiver_wire::V4;
 use super::types::ConfigFlags;
 use crate::command::set_sides;
 use crate::config::{NatAddresses, NatInterface, NatInterfaceAddress};
-use crate::room::{PooledAddress, pooled, remove_addresses};
+use crate::pools::{PooledAddress, pooled, remove_addresses};
 
 pub(super) fn register(file: &mut Adding<'_>) {
     file.request(interface);
@@ -177,15 +177,16 @@ fn address_range(control: &Control, request: Nat44AddDelAddressRange) -> Result<
     let (first, last) = (request.first_ip_address, request.last_ip_address);
     let table = if request.vrf_id == NONE { None } else { Some(table(control, request.vrf_id)?) };
     let twice_nat = request.flags.has(ConfigFlags::TWICE_NAT);
-    let addresses = NatAddresses { first, last: (last != first).then_some(last), table, twice_nat };
+    let addresses =
+        NatAddresses { last: (last != first).then_some(last), table, twice_nat, ..NatAddresses::new(first) };
     if request.is_add { Ok(control.put(addresses)?) } else { Ok(remove_addresses(control, &addresses)?) }
 }
 
 fn addresses(control: &Control, _: Nat44AddressDump) -> impl Iterator<Item = Option<Nat44AddressDetails>> + use<> {
-    let details = |(ip_address, table, twice): PooledAddress| Nat44AddressDetails {
-        ip_address,
-        flags: if twice { ConfigFlags::TWICE_NAT } else { ConfigFlags::NONE },
-        vrf_id: table.map_or(NONE, |table| table.0),
+    let details = |pooled: PooledAddress| Nat44AddressDetails {
+        ip_address: pooled.address,
+        flags: if pooled.is_twice { ConfigFlags::TWICE_NAT } else { ConfigFlags::NONE },
+        vrf_id: pooled.table.map_or(NONE, |table| table.0),
     };
     pooled(control).map(move |found| found.map(details))
 }
@@ -193,7 +194,7 @@ fn addresses(control: &Control, _: Nat44AddressDump) -> impl Iterator<Item = Opt
 fn interface_address(control: &Control, request: Nat44AddDelInterfaceAddr) -> Result<(), Refusal> {
     let interface = name(control, request.sw_if_index)?;
     let twice_nat = request.flags.has(ConfigFlags::TWICE_NAT);
-    let object = NatInterfaceAddress { interface: interface.clone(), twice_nat };
+    let object = NatInterfaceAddress { twice_nat, ..NatInterfaceAddress::new(interface.clone()) };
     Ok(control.assign(&interface, request.is_add.then_some(object))?)
 }
 

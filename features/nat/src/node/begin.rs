@@ -12,9 +12,12 @@ use quiver_wire::IpProtocol;
 use super::session::{TableSlots, flag};
 use super::tables::{Own, Tables, context};
 use crate::decide::{Far, Near, Plan};
+use crate::mappings::COLLECTED;
 use crate::ports::{FIRST_PORT, Ports};
-use crate::rules::Rules;
+use crate::rules::{Pooled, Rules};
 use crate::tuple::Tuple;
+
+mod independent;
 
 /// Why no session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub enum Refused {
     Limit,
     /// The table of sessions is full.
     Full,
+    /// The mapping of its destination has ended.
+    Gone,
 }
 
 /// Addresses of which a free port is looked for.
@@ -88,6 +93,8 @@ impl<'w> Beginning<'_, 'w> {
             Refused::Known => Reason::TupleInUse,
             Refused::Limit => Reason::Quota,
             Refused::Full => Reason::TableFull,
+            // It is as if the mapping had not been there.
+            Refused::Gone => return,
         };
         let (key, is_high) = packet.key(context(place.received, place.is_output), self.tables.format);
         self.work.denied(cx, (&key, is_high), self.tables.slots.input, reason);
@@ -101,6 +108,7 @@ impl<'w> Beginning<'_, 'w> {
         let session = match plan {
             Plan::Outbound(Near::Fixed(near)) => self.store(cx, self.outbound(packet, place, (near, flag::STATIC))),
             Plan::Outbound(Near::Pool) => self.pooled((cx, ports), packet, place),
+            Plan::Mapped(shared) => self.to_mapping((cx, ports), &shared, packet, place),
             Plan::Inbound { far: Far::Plain, .. } => self.store(cx, self.inbound(plan, packet, place)?),
             Plan::Inbound { far: Far::Pool, .. } => self.twice((cx, ports), self.inbound(plan, packet, place)?),
         }?;
@@ -118,11 +126,12 @@ impl<'w> Beginning<'_, 'w> {
         let new = match plan {
             Plan::Outbound(Near::Fixed(near)) => self.outbound(packet, place, (near, flag::STATIC)),
             Plan::Outbound(Near::Pool) => {
-                let address = self.rules.addresses_for(packet.source.address, place.received).next();
-                let port = packet.source.port.max(FIRST_PORT as u16);
-                let near = Ip4End { address: address.ok_or(Refused::Ports)?, port };
-                self.outbound(packet, place, (near, flag::OWNS_PORT))
+                let first = self.rules.addresses_for(packet.source.address, place.received).next();
+                let Pooled { address, .. } = *first.ok_or(Refused::Ports)?;
+                let near = Ip4End { address, port: packet.source.port.max(FIRST_PORT as u16) };
+                self.outbound(packet, place, (self.rehearsed(packet, place).unwrap_or(near), flag::OWNS_PORT))
             }
+            Plan::Mapped(shared) => self.mapped(&shared, packet, place),
             Plan::Inbound { far: Far::Plain, .. } => self.inbound(plan, packet, place)?,
             Plan::Inbound { far: Far::Pool, .. } => {
                 let new = self.inbound(plan, packet, place)?;
@@ -150,31 +159,45 @@ impl<'w> Beginning<'_, 'w> {
     /// A session from the outside.
     fn inbound(&self, plan: Plan, packet: &Tuple, place: Place) -> Result<New, Refused> {
         let Plan::Inbound { host, table, is_static, .. } = plan else { return Err(Refused::Ports) };
+        let flags = if is_static { flag::STATIC } else { flag::FORWARDED };
+        Ok(self.new_inbound((host, table), flags, packet, place))
+    }
+    /// A session from the outside, with a host in the table of a slot.
+    fn new_inbound(&self, (host, table): (Ip4End, u32), flags: u16, packet: &Tuple, place: Place) -> New {
         let hairpin = if self.rules.is_outside(packet.source.address) { flag::HAIRPIN } else { 0 };
-        Ok(New {
-            inside: Tuple { source: host, destination: packet.source, ..*packet },
+        // An identifier is one of both ends.
+        let port = if is_echo(packet.protocol) { host.port } else { packet.source.port };
+        New {
+            inside: Tuple { source: host, destination: Ip4End { port, ..packet.source }, ..*packet },
             outside: packet.reversed(),
-            flags: hairpin | if is_static { flag::STATIC } else { flag::FORWARDED },
+            flags: hairpin | flags,
             tables: TableSlots { inside: table as u16, outside: place.received as u16 },
             is_outbound: false,
             is_output: place.is_output,
-        })
+        }
     }
     /// A session from the inside whose outside end is of the pool.
     fn pooled(&self, (cx, ports): (&Context<'w>, &Ports), packet: &Tuple, place: Place) -> Result<Session, Refused> {
-        let protocol = packet.protocol;
+        let addresses = || self.rules.addresses_for(packet.source.address, place.received);
+        if addresses().next().is_some_and(Pooled::is_independent) {
+            return self.independent((cx, ports), packet, place);
+        }
+        let addresses = || addresses().map(|pooled| pooled.address);
+        let (protocol, time) = (packet.protocol, (self.work.ticks(cx), self.rules.rest));
+        // Of the time before the pool was in this mode.
+        ports.of(cx.worker).ok_or(Refused::Full)?.collect(&ports.mappings, cx.worker, COLLECTED, time);
         // Whether sessions to other destinations may have the port of an outside end.
         let is_free = |near: Ip4End| {
             let key = self.outbound(packet, place, (near, 0)).outside.reversed().second(place.leaves);
             !self.rules.is_mapped(near, protocol) && self.work.sessions.find_second(&key).is_none()
         };
-        let addresses = || self.rules.addresses_for(packet.source.address, place.received);
         for address in addresses().take(ADDRESSES) {
             let mut wanted = Some(packet.source.port);
             for _ in 0..TRIES {
                 let port = {
                     let mut own = ports.of(cx.worker).ok_or(Refused::Full)?;
                     let set = own.set(address, protocol);
+                    set.pass_time(time);
                     let wanted = wanted.take().filter(|port| set.has(*port));
                     match wanted {
                         Some(port) if set.take(port) => Some((port, true)),

@@ -24,6 +24,8 @@ use crate::rules::Rules;
 use crate::sides::{INSIDE, OUTPUT, OUTSIDE};
 use crate::tuple::Tuple;
 
+mod errors;
+
 arcs! {
     /// Where packets go from here, besides services.
     pub enum Next {
@@ -32,7 +34,7 @@ arcs! {
         Lookup => node "ip4-lookup",
         Again => node "ip4-lookup-again",
         Hairpin => node "nat44-ed-input",
-        /// Senders are told that the hops ran out.
+        /// Senders are told that the hops ran out, or that the packet is too long.
         Expired => node "icmp4-error",
         NoTranslation => drop "no-translation",
         OutOfPorts => drop "out-of-ports",
@@ -68,6 +70,7 @@ impl From<Refused> for Next {
             Refused::Known => Next::InUse,
             Refused::Limit => Next::Limit,
             Refused::Full => Next::Full,
+            Refused::Gone => Next::NoTranslation,
         }
     }
 }
@@ -108,10 +111,13 @@ impl Node for Input {
             match found.and_then(|row| Ok((row, self.find(&work, &row)?))) {
                 Ok((row, Some(session))) if row.is_error => self.error(cx, frame, i, (&session, row)),
                 Ok((row, Some(session))) => self.found(cx, (frame, i), (&work, &session), row),
-                Ok((row, None)) if row.is_error => {
-                    let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
-                    self.leave(cx, frame, i, next);
-                }
+                Ok((row, None)) if row.is_error => match self.hairpinned(&work, rules, row) {
+                    Some((session, row)) => self.error(cx, frame, i, (&session, row)),
+                    None => {
+                        let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
+                        self.leave(cx, frame, i, next);
+                    }
+                },
                 Ok((row, None)) => self.unknown(cx, (frame, i), (&work, rules), row),
                 Err(next) => self.leave(cx, frame, i, next),
             }
@@ -239,6 +245,12 @@ impl Input {
         (row, is_first): (Keyed, bool),
     ) {
         let (reads, direction) = (&self.tables.reads, direction(session, row.is_from_inside));
+        let is_long = frame.length[i] > self.tables.rules.read(cx.guard).mtu_least;
+        if is_long && let Some(fault) = self.too_long(cx, (&*frame, i), session, &row) {
+            frame.hop[i] = fault.0;
+            frame.next[i] = Next::Expired.into();
+            return;
+        }
         if usize::from(session.at.owner) != cx.worker {
             if !reads.hand_over((cx, frame, i), work.sessions, (session.at, direction), Next::Owner) {
                 self.leave(cx, frame, i, Next::Busy);
@@ -273,9 +285,13 @@ impl Input {
                 sides = self.tables.sides_of(guard, interface);
                 leaves = routes.ingress.read(guard).slot(interface);
             }
-            outbound(rules, &row.tuple, row.slot, (egress, sides))
+            let Tuple { destination, protocol, .. } = row.tuple;
+            let of_outside = || self.tables.ports.get()?.mappings.of_outside(destination, protocol);
+            outbound(rules, &row.tuple, row.slot, ((egress, sides), || of_outside().is_some()))
         } else {
-            inbound(rules, &row.tuple, row.slot, || egress(row.tuple.destination))
+            let Tuple { source, destination, protocol } = row.tuple;
+            let mapped = || self.tables.ports.get()?.mappings.to(destination, protocol, source.address);
+            inbound(rules, &row.tuple, row.slot, (|| egress(destination), mapped))
         };
         let is_output = !row.is_from_inside && row.sides & OUTPUT != 0;
         let place = Place { received: row.slot, leaves, is_output };

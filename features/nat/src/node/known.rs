@@ -44,8 +44,9 @@ impl KnownRows {
                 received = tables.received(cx.guard, frame.rx[i]);
             }
             let bytes = frame.bytes(cx.pool, i);
-            // One that has a mark may come back to the inside.
-            let is_new = || ttl(bytes) > 1 && tables.reads.mark_of(cx, frame, i).is_none();
+            // One that is long may not fit its link; one that has a mark may come back to the inside.
+            let is_short = ttl(bytes) > 1 && frame.length[i] <= rules.mtu_least;
+            let is_new = || is_short && tables.reads.mark_of(cx, frame, i).is_none();
             let Some((ends, protocol)) = plain_ip4(bytes).filter(|_| is_new()) else {
                 others.insert(i);
                 continue;

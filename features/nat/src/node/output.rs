@@ -54,7 +54,7 @@ impl From<NoFlow> for Next {
 impl From<Refused> for Next {
     fn from(why: Refused) -> Next {
         match why {
-            Refused::Ports | Refused::Known => Next::OutOfPorts,
+            Refused::Ports | Refused::Known | Refused::Gone => Next::OutOfPorts,
             Refused::Limit => Next::Limit,
             Refused::Full => Next::Full,
         }

@@ -24,6 +24,10 @@ pub mod flag {
     pub const HAIRPIN: u16 = 1 << 6;
     /// Packets from the inside are translated where they leave.
     pub const OUTPUT: u16 = 1 << 7;
+    /// The outside end is that of a mapping, which the session holds.
+    pub const MAPPED: u16 = 1 << 8;
+    /// The mapping lets in packets from the address on the outside as long as the session lives.
+    pub const CONTACT: u16 = 1 << 9;
 }
 
 /// Slots of tables, as a second's note has them.

@@ -96,3 +96,8 @@ pub struct Own {
 pub fn context(slot: u32, is_output: bool) -> u32 {
     (slot + 1) << 1 | u32::from(is_output)
 }
+
+/// The slot of a context, and whether its sessions are those of the output feature.
+pub fn of_context(context: u32) -> (u32, bool) {
+    ((context >> 1).wrapping_sub(1), context & 1 != 0)
+}

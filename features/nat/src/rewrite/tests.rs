@@ -206,7 +206,15 @@ fn errors_have_right_checksums_inside_and_outside() {
         let sum = of(&message).checksum();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
         error.extend(message);
+        let total = error.len() as u16;
+        error[2..4].copy_from_slice(&total.to_be_bytes());
+        error[CHECKSUM..CHECKSUM + 2].copy_from_slice(&[0; 2]);
+        let sum = of(&error[..HEADER]).checksum();
+        error[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
         let ends = (random.u32(..), random.u32(..));
+        let mut damaged = error.clone();
+        damaged[HEADER + ICMP_HEADER + 1] ^= 1;
+        assert!(!rewrite_error(&mut damaged, ends, &to), "RFC 5508, REQ-3");
         assert!(rewrite_error(&mut error, ends, &to));
         assert!(of(&error[..HEADER]).is_right() && of(&error[HEADER..]).is_right());
         assert_eq!((address(&error, SOURCE), address(&error, DESTINATION)), (Some(ends.0), Some(ends.1)));

@@ -2,5 +2,7 @@
 
 mod known;
 mod limits;
+mod mapped;
 mod pool;
+mod requirements;
 mod router;

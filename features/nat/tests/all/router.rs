@@ -20,6 +20,8 @@ pub fn router(workers: usize, sessions: usize, nat: &str) -> Daemon {
          set interface ip address pg0 10.0.0.1/16
          set interface ip address pg1 192.0.2.1/24
          ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+         ip neighbor pg0 10.0.0.3 02:00:00:00:00:03
+         ip neighbor pg0 10.0.0.4 02:00:00:00:00:04
          ip neighbor pg1 192.0.2.9 02:00:00:00:00:19
          ip neighbor pg1 192.0.2.10 02:00:00:00:00:19",
     );
@@ -48,4 +50,9 @@ pub fn source(frame: &[u8]) -> ([u8; 4], u16) {
 /// Packets that a node dropped for a reason.
 pub fn dropped(daemon: &Daemon, node: &'static str, reason: &'static str) -> u64 {
     daemon.drops().get(&(node, reason)).copied().unwrap_or(0)
+}
+
+/// Destination address and port of the same.
+pub fn destination(frame: &[u8]) -> ([u8; 4], u16) {
+    (frame[30..34].try_into().expect("it has an address"), u16::from_be_bytes([frame[36], frame[37]]))
 }
