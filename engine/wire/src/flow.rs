@@ -30,6 +30,11 @@ pub fn hash_of_packet(packet: &[u8]) -> u32 {
     of_version(packet).map_or(0, |found| of(found, false))
 }
 
+/// The same, equal for both directions of a flow.
+pub fn hash_of_both(packet: &[u8]) -> u32 {
+    of_version(packet).map_or(0, |found| of(found, true))
+}
+
 /// The IP packet below a stack of MPLS labels (RFC 3032, 2.1).
 fn below_labels(mut stack: &[u8]) -> Option<&[u8]> {
     loop {
