@@ -129,6 +129,7 @@ mod tests {
             let (there, back) =
                 (frame(0x0a00_0001 + i, 0x3000_0001, (7, 80)), frame(0x3000_0001, 0x0a00_0001 + i, (80, 7)));
             assert_eq!(hash(&there, true), hash(&back, true));
+            assert_eq!(hash_of_both(&there[14..]), hash_of_both(&back[14..]));
             differ += u32::from(hash(&there, false) != hash(&back, false));
         }
         assert_eq!(differ, pairs, "and else they have not");

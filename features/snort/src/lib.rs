@@ -68,7 +68,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     for origin in Origin::ALL {
         let place = FeatureSpec::new(origin.arc(), origin.next(), Phase::Policy).after(origin_of(origin));
         control.room_mut::<Dataplane>().blueprint().feature(place)?;
-        undecided(control, origin.node(), Undecided::Load, &["inspector-full", "too-long-to-inspect"]);
+        undecided(control, origin.node(), Undecided::Load, &["inspector-full"]);
     }
     let reasons = ["verdict-drop", "bad-verdict", "inspector-lost", "interface-gone"];
     undecided(control, release::NAME, Undecided::NodeBefore, &reasons);

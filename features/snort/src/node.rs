@@ -10,7 +10,7 @@ use quiver_wire::flow::hash_of_both;
 use crate::flows::Flow;
 use crate::instance::Instance;
 use crate::origin::Origin;
-use crate::pair::{NotOffered, Pair, add};
+use crate::pair::{Pair, add};
 use crate::room::Instances;
 
 arcs! {
@@ -19,7 +19,6 @@ arcs! {
         Pass => next_feature,
         NoInspector => drop "no-inspector",
         Full => drop "inspector-full",
-        TooLong => drop "too-long-to-inspect",
         Denied => drop "denied-flow",
         /// In a rehearsal, which no inspector sees.
         Inspected => done "inspected",
@@ -32,7 +31,7 @@ pub(crate) struct Offer {
     pub attached: Snapshot<Paged<Option<u32>>>,
     pub instances: Snapshot<Instances>,
     pub generations: Generations,
-    /// Number of the instance and queue pairs to which packets of this frame were offered.
+    /// Queue pairs to which packets of this frame were offered.
     offered: Vec<Arc<Pair>>,
 }
 
@@ -71,13 +70,9 @@ impl Offer {
                 return Some(if passes { Next::Pass } else { Next::Denied });
             }
         }
-        match pair.offer(&mut own, cx.pool, (frame, i), (self.origin, flow), &self.generations) {
-            Err(NotOffered::TooLong) => return Some(Next::TooLong),
-            Err(NotOffered::Full) => {
-                add(&pair.counts.full, 1);
-                return Some(Next::Full);
-            }
-            Ok(()) => {}
+        if pair.offer(&mut own, cx.pool, (frame, i), (self.origin, flow), &self.generations).is_err() {
+            add(&pair.counts.full, 1);
+            return Some(Next::Full);
         }
         if !self.offered.iter().any(|offered| Arc::ptr_eq(offered, pair)) {
             self.offered.push(pair.clone());

@@ -22,14 +22,9 @@ pub const NO_CLIENT: u32 = u32::MAX;
 /// Flag of packets that no lookup has seen yet.
 const PRE_ROUTING: u32 = 1 << 2;
 
-/// Why a packet was not offered.
+/// The inspector holds as many packets as there are slots, or none is large enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotOffered {
-    /// The inspector holds as many as there are slots.
-    Full,
-    /// It is longer than a descriptor can tell.
-    TooLong,
-}
+pub(crate) struct Full;
 
 /// A packet whose verdict is awaited.
 pub(crate) struct Held {
@@ -156,7 +151,7 @@ impl Pair {
             bytes: vec![],
             is_attached: false,
         };
-        let pair = Pair {
+        Pair {
             worker,
             queue,
             memory: memory.clone(),
@@ -171,9 +166,7 @@ impl Pair {
             is_armed: AtomicBool::new(false),
             client: AtomicU32::new(NO_CLIENT),
             counts: Counts::default(),
-        };
-        pair.store(header::COOKIE, COOKIE);
-        pair
+        }
     }
     /// The part that only the worker itself touches: in a turn, or by a letter.
     ///
@@ -212,6 +205,7 @@ impl Pair {
     }
     /// Begins to offer packets to a client.
     pub(crate) fn attach(&self, own: &mut Own) {
+        self.store(header::COOKIE, COOKIE);
         self.store(header::OFFERED, 0);
         self.store(header::JUDGED, 0);
         self.swap(header::OFFERED_PENDING, 0);
@@ -238,13 +232,13 @@ impl Pair {
         (frame, i): (&mut Frame, usize),
         (origin, flow): (Origin, Option<Flow>),
         generations: &Generations,
-    ) -> Result<(), NotOffered> {
+    ) -> Result<(), Full> {
         let skipped = origin.skipped();
         let length = (frame.length[i] as usize).saturating_sub(skipped);
         if length > PACKET_MAX {
-            return Err(NotOffered::TooLong);
+            return Err(Full);
         }
-        let Some(number) = own.free.last().copied() else { return Err(NotOffered::Full) };
+        let Some(number) = own.free.last().copied() else { return Err(Full) };
         let view = self.memory.region.view();
         let (packet, mut at, mut skip, mut is_written) = (self.place.packet(number), 0, skipped, true);
         for segment in frame.segments(pool, i) {
@@ -265,7 +259,7 @@ impl Pair {
         }
         is_written &= view.write(self.place.descriptor(number), &described);
         is_written &= view.write(self.entry(self.place.offered, own.offered), &number.to_ne_bytes());
-        let Some(taken) = frame.take(pool, i).filter(|_| is_written) else { return Err(NotOffered::TooLong) };
+        let Some(taken) = frame.take(pool, i).filter(|_| is_written) else { return Err(Full) };
         own.free.pop();
         let generations = [rx, tx].map(|interface| generations.of(interface));
         if let Some(place) = own.held.get_mut(usize::from(number)) {
