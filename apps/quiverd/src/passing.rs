@@ -60,8 +60,11 @@ pub async fn packet<'b>(client: &UnixStream, buffer: &'b mut [u8]) -> io::Result
 pub async fn accept(socket: &UnixListener, what: &str, begin: impl Fn(UnixStream) -> bool) {
     loop {
         match socket.accept().await {
-            Ok((client, _)) if begin(client) => {}
-            Ok(_) => tracing::warn!("{what} was refused: too many are connected; stop one"),
+            Ok((client, _)) => {
+                if !begin(client) {
+                    tracing::warn!("{what} was refused: too many are connected; stop one");
+                }
+            }
             Err(error) => {
                 // Out of file descriptors, most likely.
                 tracing::warn!("{what} could not be accepted: {error}");

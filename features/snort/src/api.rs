@@ -289,3 +289,6 @@ fn clients(control: &Control, only: u32) -> Result<Vec<(SnortClientV2Details, Sn
     });
     Ok(details.collect())
 }
+
+#[cfg(test)]
+mod tests;

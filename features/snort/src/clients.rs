@@ -7,42 +7,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiver_control::Control;
 use quiver_engine::{Dataplane, Source, Worker};
 
+use crate::client::Client;
 use crate::instance::Instance;
 use crate::layout::LOG2_EMPTY;
-pub use crate::message::{Fault, MODES};
-use crate::message::{REPLY, Reply, Request, write};
-use crate::pair::Pair;
-use crate::room::{Snort, take_back};
+use crate::message::{Fault, REPLY, Reply, Request, write};
+use crate::pair::{NO_CLIENT, Pair};
+use crate::release::of_lost;
+use crate::room::Snort;
 
 /// Clients at a time.
 pub const CLIENTS_MAX: usize = 64;
-
-/// An inspector.
-#[derive(Default)]
-pub struct Client {
-    /// Version of its libdaq, a byte for each part from the highest on; 0 until it has said so.
-    pub version: u32,
-    /// Threads that inspect.
-    pub threads: u16,
-    /// Mode of operation, an index of [`MODES`].
-    pub mode: u8,
-    /// Memories that it was told of, by their instances' serials; None until it has introduced itself.
-    pools: Option<Vec<Option<u64>>>,
-    /// Its queue pairs.
-    pub(crate) pairs: Vec<(Arc<Instance>, Arc<Pair>)>,
-}
-
-impl Client {
-    /// Instance, worker and queue of its pairs.
-    pub fn pairs(&self) -> impl Iterator<Item = (&str, usize, u16)> {
-        self.pairs.iter().map(|(instance, pair)| (&*instance.name, pair.worker, pair.queue))
-    }
-    /// Whether it has mapped the memory of an instance.
-    fn knows(&self, instance: &Instance) -> bool {
-        let serial = self.pools.as_ref().and_then(|pools| pools.get(instance.number as usize).copied().flatten());
-        serial == Some(instance.serial)
-    }
-}
 
 /// Answer to a request.
 pub struct Answer {
@@ -86,6 +60,24 @@ pub fn disconnect(control: &Control, client: u32) {
     for (instance, pair) in gone.into_iter().flat_map(|gone| gone.pairs) {
         take_back(control, &instance, &pair);
     }
+}
+
+/// Takes a queue pair from its client. Packets that the client holds pass or are dropped, as the instance says.
+fn take_back(control: &Control, instance: &Arc<Instance>, pair: &Arc<Pair>) {
+    pair.client.store(NO_CLIENT, Relaxed);
+    let release = control.room::<Snort>().release;
+    let (instance, pair) = (instance.clone(), pair.clone());
+    let dataplane = control.room::<Dataplane>();
+    let generations = dataplane.generations().clone();
+    let source: Arc<dyn Source> = pair.clone();
+    dataplane.post(pair.worker, move |worker: &mut Worker| {
+        worker.unwatch(&source);
+        let held = pair.detach(&mut pair.own());
+        for held in held {
+            let next = of_lost(&instance, &pair, &held, &generations);
+            worker.emit(release, next, held.packet);
+        }
+    });
 }
 
 /// Answers a request of a client.

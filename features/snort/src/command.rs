@@ -10,7 +10,7 @@ use quiver_interface::{Direction, InterfaceName, Interfaces, walk};
 use serde_json::json;
 
 use crate::attachment::SnortAttachment;
-use crate::clients::{MODES, disconnect};
+use crate::clients::disconnect;
 use crate::instance::{Instance, InstanceName, OnDisconnect, SnortInstance};
 use crate::pair::Pair;
 use crate::room::Snort;
@@ -239,7 +239,7 @@ fn show_clients(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut all = vec![];
     for (number, client) in room.clients() {
         let [major, minor, patch, _] = client.version.to_be_bytes();
-        let mode = MODES.get(usize::from(client.mode)).copied().unwrap_or_default();
+        let mode = client.mode_name();
         let _ = writeln!(text, "Client {number}");
         let _ = writeln!(text, "  DAQ version: {major}.{minor}.{patch}");
         let _ = writeln!(text, "  number of instances: {}", client.threads);

@@ -86,6 +86,9 @@ pub(crate) fn check(instance: &SnortInstance) -> Result<(), ObjectError> {
     Ok(())
 }
 
+/// Instances by number, as workers read them.
+pub type Instances = Vec<Option<Arc<Instance>>>;
+
 /// Why an instance cannot be made.
 #[derive(Debug)]
 pub(crate) enum Refused {

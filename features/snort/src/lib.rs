@@ -2,18 +2,20 @@
 //! on by its verdicts.
 //!
 //! - [`instance`]: objects of kind `snort-instances`, and their shared memory, of which [`layout`] has the places; [`attachment`]: objects
-//!   of kind `snort-attachments`, which say whose packets are inspected. [`room`]: both by number, and their changes.
+//!   of kind `snort-attachments`, which say whose packets are inspected. [`room`]: instances by number; `configured`: their changes.
 //! - [`pair`]: a queue pair, by which packets go to an inspector and verdicts come back; [`verdict`]; [`flows`]: flows that need no
 //!   inspection any more.
 //! - [`origin`], [`node`]: the nodes that offer packets; [`release`]: the node that takes them back.
-//! - [`message`]: requests and replies on the socket; [`clients`]: the inspectors that make them.
+//! - [`message`]: requests and replies on the socket; [`client`]: an inspector; [`clients`]: what inspectors ask for.
 //! - `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
 pub mod attachment;
+pub mod client;
 pub mod clients;
 mod command;
+mod configured;
 mod flows;
 pub mod instance;
 pub mod layout;
@@ -63,7 +65,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         graph.node(NodeSpec::new(release::NAME, release::Next::ARCS, make))?
     };
     control.insert_room(Snort::new(publisher, release));
-    control.objects().add(Kind::new(room::apply).check(instance::check));
+    control.objects().add(Kind::new(configured::apply).check(instance::check));
     feature::register(control, attached, nodes)?;
     for origin in Origin::ALL {
         let place = FeatureSpec::new(origin.arc(), origin.next(), Phase::Policy).after(origin_of(origin));

@@ -8,10 +8,9 @@ use quiver_engine::{Context, Frame, Generations, Node, Paged, Snapshot, arcs};
 use quiver_wire::flow::hash_of_both;
 
 use crate::flows::Flow;
-use crate::instance::Instance;
+use crate::instance::{Instance, Instances};
 use crate::origin::Origin;
 use crate::pair::{Pair, add};
-use crate::room::Instances;
 
 arcs! {
     /// Where packets go from here, unless the inspector has them.

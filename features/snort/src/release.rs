@@ -2,10 +2,9 @@
 
 use quiver_engine::{Context, Frame, Generations, Node, Snapshot, VECTOR, arcs};
 
-use crate::instance::Instance;
+use crate::instance::{Instance, Instances};
 use crate::origin::Origin;
 use crate::pair::{Held, Judged, Pair, add};
-use crate::room::Instances;
 
 /// The node's name.
 pub(crate) const NAME: &str = "snort-deq";
