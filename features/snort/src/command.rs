@@ -32,15 +32,15 @@ pub(crate) fn register(control: &Control) {
         ("detach", false, "End the inspection of packets of an interface."),
     ] {
         let syntax =
-            format!("snort {word} {{instance <snort-instances> | interface <interface> | (input | output | inout)}}");
+            format!("snort {word} {{instance <snort-instances> | interface <interface> | input | output | inout}}");
         let command = Command::new(syntax, help, move |control, given| attach(control, given, is_attach));
         let command = command.argument("input", "packets that the interface receives");
         let command = command.argument("output", "packets that it sends");
         commands.add(command.argument("inout", "both"));
     }
-    let client = "snort disconnect client <client:u32>";
+    let client = "snort disconnect client <number:u32>";
     let command = Command::new(client, "Disconnect an inspector.", disconnect_client);
-    commands.add(command.argument("client", "number of the inspector, as `show snort clients` has it"));
+    commands.add(command.argument("number", "number of the inspector, as `show snort clients` has it"));
     let instance = "snort disconnect instance <snort-instances>";
     commands.add(Command::new(instance, "Disconnect the inspectors of an instance.", disconnect_instance));
     let show = "Show inspection instances, their queue pairs and counts by verdict.";
@@ -117,7 +117,7 @@ fn detach(
 }
 
 fn disconnect_client(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let client: u32 = given.get("client")?;
+    let client: u32 = given.get("number")?;
     if !control.room::<Snort>().clients().contains_key(&client) {
         return Err(CommandError::new(format!("unknown client '{client}'; see `show snort clients`")));
     }

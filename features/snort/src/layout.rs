@@ -88,7 +88,7 @@ impl Size {
     /// The size for pairs of queues with so many packets each, a power of two within [`QUEUE_SIZES`]. None if descriptors could not
     /// reach all of them.
     pub fn new(pairs: usize, queue: u32) -> Option<Size> {
-        let size = Size { pairs, log2_queue: queue.ilog2() as u8 };
+        let size = Size { pairs, log2_queue: queue.max(1).ilog2() as u8 };
         let is_right = queue.is_power_of_two() && QUEUE_SIZES.contains(&queue) && pairs > 0 && pairs <= u16::MAX.into();
         (is_right && size.bytes() <= BYTES_MAX).then_some(size)
     }
@@ -156,7 +156,8 @@ mod tests {
     fn sizes_that_descriptors_cannot_reach_are_refused() {
         assert!(Size::new(1, 16_384).is_some() && Size::new(4, 16_384).is_none());
         assert!(
-            [4, 12, 32_768].map(|queue| Size::new(1, queue)).iter().all(Option::is_none) && Size::new(0, 8).is_none()
+            [0, 4, 12, 32_768].map(|queue| Size::new(1, queue)).iter().all(Option::is_none)
+                && Size::new(0, 8).is_none()
         );
     }
 }
