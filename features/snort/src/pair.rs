@@ -259,7 +259,10 @@ impl Pair {
         }
         is_written &= view.write(self.place.descriptor(number), &described);
         is_written &= view.write(self.entry(self.place.offered, own.offered), &number.to_ne_bytes());
-        let Some(taken) = frame.take(pool, i).filter(|_| is_written) else { return Err(Full) };
+        if !is_written {
+            return Err(Full);
+        }
+        let Some(taken) = frame.take(pool, i) else { return Err(Full) };
         own.free.pop();
         let generations = [rx, tx].map(|interface| generations.of(interface));
         if let Some(place) = own.held.get_mut(usize::from(number)) {
