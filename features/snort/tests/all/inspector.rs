@@ -94,7 +94,7 @@ pub struct Inspector {
     rings: [usize; 2],
     queue: usize,
     read: u64,
-    pub files: Vec<OwnedFd>,
+    _files: Vec<OwnedFd>,
 }
 
 fn short(bytes: &[u8], at: usize) -> u16 {
@@ -117,7 +117,8 @@ impl Inspector {
         let (error, body, files) = ask(daemon, client, request(4, &[body[0], body[1], 0, 0]));
         assert_eq!((error, files.len(), body[8]), (0, 2, 4));
         let [header, offered, judged] = [12, 16, 20].map(|at| word(&body, at) as usize);
-        let inspector = Inspector { client, region, header, rings: [offered, judged], queue: 16, read: 0, files };
+        let inspector =
+            Inspector { client, region, header, rings: [offered, judged], queue: 16, read: 0, _files: files };
         assert_eq!(inspector.load(header::COOKIE), COOKIE);
         inspector
     }
