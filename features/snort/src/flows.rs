@@ -48,6 +48,7 @@ impl Default for Flows {
 
 impl<S: BuildHasher> Flows<S> {
     /// Whether nothing is remembered.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.young.is_empty() && self.old.is_empty()
     }

@@ -136,7 +136,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn new(
+    /// A pair of a worker, without a client.
+    pub(crate) fn new(
         (worker, queue): (usize, u16),
         (memory, pool): (&Arc<Memory>, u8),
         (place, size): (Place, usize),
