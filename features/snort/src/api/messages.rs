@@ -48,7 +48,7 @@ pub(super) struct SnortInstanceCreateV2 {
 
 /// Number of the created instance.
 #[derive(Message, Clone, Debug, Default)]
-#[message(details)]
+#[message(reply)]
 pub(super) struct SnortInstanceCreateV2Reply {
     pub instance_index: u32,
 }
@@ -207,7 +207,7 @@ pub(super) struct SnortInstanceCreate {
 
 /// Number of the created instance.
 #[derive(Message, Clone, Debug, Default)]
-#[message(details)]
+#[message(reply)]
 pub(super) struct SnortInstanceCreateReply {
     pub instance_index: u32,
 }
@@ -226,7 +226,7 @@ pub(super) struct SnortInputModeGet;
 
 /// Would tell the input mode.
 #[derive(Message, Clone, Debug, Default)]
-#[message(details)]
+#[message(reply)]
 pub(super) struct SnortInputModeGetReply {
     pub snort_mode: u32,
 }
