@@ -47,60 +47,39 @@ impl Servers {
 
 async fn serve(socket: &UnixListener, control: &Control) {
     let clients = Rc::new(Cell::new(0));
-    loop {
-        match socket.accept().await {
-            // It may try again.
-            Ok(_) if clients.get() >= CLIENTS_MAX => {
-                tracing::warn!("an exporter of events was refused: {CLIENTS_MAX} are connected; stop one");
-            }
-            Ok((client, _)) => {
-                clients.set(clients.get() + 1);
-                let (control, clients) = (control.clone(), clients.clone());
-                control.clone().spawn("an exporter of events", async move {
-                    if let Err(error) = follow(&control, &client).await {
-                        tracing::debug!("an exporter of events has gone: {error}");
-                    }
-                    clients.set(clients.get() - 1);
-                });
-            }
-            Err(error) => {
-                // Out of file descriptors, most likely.
-                tracing::warn!("an exporter of events could not be accepted: {error}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+    let begin = |client: UnixStream| {
+        if clients.get() >= CLIENTS_MAX {
+            return false;
         }
-    }
-}
-
-/// The next packet of a client; None if it has hung up.
-async fn packet<'b>(client: &UnixStream, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
-    loop {
-        client.readable().await?;
-        match client.try_read(buffer) {
-            Ok(0) => return Ok(None),
-            Ok(length) => return Ok(Some(&buffer[..length])),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
+        clients.set(clients.get() + 1);
+        let (control, clients) = (control.clone(), clients.clone());
+        control.clone().spawn("an exporter of events", async move {
+            if let Err(error) = follow(&control, &client).await {
+                tracing::debug!("an exporter of events has gone: {error}");
+            }
+            clients.set(clients.get() - 1);
+        });
+        true
+    };
+    passing::accept(socket, "an exporter of events", begin).await;
 }
 
 /// Serves an exporter until it hangs up, or says something else than a report.
 async fn follow(control: &Control, client: &UnixStream) -> io::Result<()> {
     let mut buffer = vec![0; MESSAGE_MAX];
-    let said = tokio::time::timeout(HELLO, packet(client, &mut buffer)).await??;
+    let said = tokio::time::timeout(HELLO, passing::packet(client, &mut buffer)).await??;
     let Some(said) = said else { return Ok(()) };
     let Hello { name } = from_slice(said)?;
     let attached = match attach(control, &name, Peer::of(client).process) {
         Ok(attached) => attached,
         Err(error) => {
             let welcome = Welcome { error: Some(error), ..Welcome::default() };
-            return passing::send(client.as_fd(), &serde_json::to_vec(&welcome)?, None);
+            return passing::send(client.as_fd(), &serde_json::to_vec(&welcome)?, &[]);
         }
     };
     let welcome = Welcome { resume: attached.resume, error: None };
     let sent = serde_json::to_vec(&welcome).map_err(io::Error::from);
-    let sent = sent.and_then(|bytes| passing::send(client.as_fd(), &bytes, Some(attached.file.as_fd())));
+    let sent = sent.and_then(|bytes| passing::send(client.as_fd(), &bytes, &[attached.file.as_fd()]));
     drop(attached.file);
     let ended = match sent {
         Ok(()) => reports(control, client, &name, &mut buffer).await,
@@ -111,7 +90,7 @@ async fn follow(control: &Control, client: &UnixStream) -> io::Result<()> {
 }
 
 async fn reports(control: &Control, client: &UnixStream, name: &str, buffer: &mut [u8]) -> io::Result<()> {
-    while let Some(said) = packet(client, buffer).await? {
+    while let Some(said) = passing::packet(client, buffer).await? {
         report(control, name, from_slice(said)?);
         // Packets that are there already take none of tokio's budget: a client that never stops would have the thread alone.
         control.yield_now().await;

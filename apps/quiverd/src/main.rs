@@ -14,6 +14,7 @@ mod hangup;
 mod heap;
 mod host;
 mod import;
+mod inspection;
 mod line;
 mod log;
 mod metrics;
@@ -198,6 +199,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
     let stats_sockets = socket::paths("stats.sock", settings.statistics.stats_socket, &places);
     let places = socket::Standard { is_vpp: false, ..places };
     let event_sockets = socket::paths("events.sock", settings.events_socket, &places);
+    let inspector_sockets = socket::paths("snort.sock", settings.snort_socket, &places);
     let has_state = settings.socket.is_none() && !settings.no_state;
     let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
     let group = settings.group.as_deref().map(|name| group_named("--group", name)).transpose()?;
@@ -216,6 +218,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
     // A client that finds the API's socket expects the statistics' socket to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
     let events = events::Servers::bind(&event_sockets, group)?;
+    let inspection = inspection::Servers::bind(&inspector_sockets, group)?;
     let programs = match &settings.punt_socket {
         Some(path) => {
             let programs = punts::Programs::bind(path, group).map_err(|error| error.to_string())?;
@@ -277,6 +280,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
                 () = api.serve(&control) => {}
                 () = statistics.serve(&control) => {}
                 () = events.serve(&control) => {}
+                () = inspection.serve(&control) => {}
                 () = cli::serve(cli, &control) => {}
                 () = endpoint.serve(&control) => {}
                 () = punts::serve(programs, &control) => {}

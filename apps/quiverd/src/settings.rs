@@ -134,6 +134,10 @@ pub struct Settings {
     /// --socket there is no default.
     #[arg(long, value_name = "PATH")]
     pub events_socket: Vec<PathBuf>,
+    /// Socket of inspectors, for VPP's Snort DAQ module; may be repeated. Default: snort.sock beside the command socket. With --socket
+    /// there is no default.
+    #[arg(long, value_name = "PATH")]
+    pub snort_socket: Vec<PathBuf>,
     /// Memory budget of configured objects in bytes, such as 4G. Default: three quarters of the memory that is available at
     /// start. `show object memory` shows its use.
     #[arg(long, value_name = "BYTES", value_parser = object_memory)]

@@ -98,7 +98,7 @@ async fn serve(socket: &UnixListener, file: BorrowedFd<'_>) {
     loop {
         match socket.accept().await {
             Ok((client, _)) => {
-                if let Err(error) = passing::send(client.as_fd(), &[], Some(file)) {
+                if let Err(error) = passing::send(client.as_fd(), &[], &[file]) {
                     tracing::debug!("a client of the statistics has gone before it was served: {error}");
                 }
             }

@@ -5,7 +5,7 @@
 //! - [`stage`]: bodies of hot nodes over eight lanes; [`isa`] has the lanes for every instruction set.
 //! - [`graph`]: nodes, arcs, feature arcs, dispatch; `words`: the first bytes of packets in columns, which stages share.
 //! - [`rx`], [`tx`], `output`, [`ring`], [`lines`]: queues of drivers, and copies from and to memory of others; [`complete`]: offloads carried out where a port cannot pass them on.
-//! - [`worker`]: a value with `turn`, and its receive queues (`place`, `intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control; `letters`, `sleeper`: what a mailbox consists of.
+//! - [`worker`]: a value with `turn`, its receive queues (`place`, `intake`), and other work of nodes (`source`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control; `letters`, `sleeper`: what a mailbox consists of.
 //! - `handoff`: packets that go on with another worker; `lead`: a worker's clock that goes ahead when control's does.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
@@ -32,6 +32,7 @@ mod place;
 pub mod ring;
 pub mod rx;
 mod sleeper;
+mod source;
 pub mod stage;
 mod sync;
 pub mod thread;
@@ -61,6 +62,7 @@ pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
+pub use source::Source;
 pub use stage::{
     Ahead, Alike, Body, Columns, Field, Header, PacketLanes, Quarters, SlowPath, SlowPathNode, Stage, StageNode,
     Windows,

@@ -9,6 +9,7 @@ use crate::isa::{Level, ticks};
 use crate::letters::Letters;
 use crate::place::{Interrupt, Place, QueueId};
 use crate::rx::{Harvest, RxMode, RxQueue};
+use crate::source::Source;
 use crate::thread::{FineClock, Running};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
@@ -75,6 +76,8 @@ pub struct Worker {
     pub(crate) graph: Graph,
     ports: Ports,
     pub(crate) places: Vec<Place<Letter>>,
+    /// Further work of nodes.
+    sources: Vec<(NodeId, Arc<dyn Source>)>,
     emitted: Vec<(u16, Packet)>,
     words: Box<HeaderWords>,
     outbound: Outbound,
@@ -110,6 +113,7 @@ impl Worker {
             graph,
             ports,
             places: vec![],
+            sources: vec![],
             emitted: vec![],
             words: HeaderWords::new(),
             outbound: Outbound::default(),
@@ -123,7 +127,7 @@ impl Worker {
         }
     }
     /// Reads the mail, receives at most one vector from each queue, and sees every packet through. Returns how many
-    /// packets and letters there were; 0 is an idle turn. `now` is in nanoseconds of the engine's clock.
+    /// packets, letters and sources of work there were; 0 is an idle turn. `now` is in nanoseconds of the engine's clock.
     pub fn turn(&mut self, now: u64) -> usize {
         self.now = now;
         let mail = self.read_mail();
@@ -140,6 +144,7 @@ impl Worker {
             graph,
             ports,
             places,
+            sources,
             emitted,
             words,
             counters,
@@ -155,6 +160,16 @@ impl Worker {
         let mut cx =
             Context { level, guard, now, worker, pool, output: ports, emitted, words, node, outbound, recollection };
         let mut harvest = Harvest::default();
+        let mut woken = 0;
+        for (node, source) in sources.iter() {
+            if source.is_ready() {
+                graph.wake(*node);
+                woken += 1;
+            }
+        }
+        if woken > 0 {
+            graph.dispatch(&mut cx, &mut clock);
+        }
         if inbound.is_connected() {
             harvest = inbound.receive(graph, &mut cx, &mut clock);
             counters.handed_over.add(harvest.packets as u64);
@@ -166,7 +181,7 @@ impl Worker {
             harvest.bytes += received.bytes;
         }
         let packets = harvest.packets;
-        if packets > 0 || mail > 0 {
+        if packets > 0 || mail > 0 || woken > 0 {
             graph.dispatch(&mut cx, &mut clock);
             cx.output.flush(&mut TxContext::new(cx.pool, now));
         }
@@ -186,7 +201,7 @@ impl Worker {
         seam("a turn done, its end not announced");
         reader.quiescent();
         self.harvest = harvest;
-        packets + mail
+        packets + mail + woken
     }
     /// Runs the letters that control posted; returns their number.
     fn read_mail(&mut self) -> usize {
@@ -226,7 +241,8 @@ impl Worker {
     }
     /// Descriptors that become readable when packets wait. None if some queue can only be polled.
     pub fn fds(&self) -> Option<Vec<BorrowedFd<'_>>> {
-        self.places.iter().filter_map(Place::watched).map(RxQueue::fd).collect()
+        let queues = self.places.iter().filter_map(Place::watched).map(RxQueue::fd);
+        queues.chain(self.sources.iter().map(|(_, source)| Some(source.fd()))).collect()
     }
     /// Tells the queues of [`Worker::fds`], in their order, the events of their descriptors.
     pub(crate) fn heard(&mut self, said: &[Interrupt]) {
@@ -236,7 +252,7 @@ impl Worker {
     /// The most eager mode of the open queues; that of other workers' rings is adaptive.
     pub(crate) fn mode(&self) -> RxMode {
         let queues = self.places.iter().filter(|place| place.open().is_some()).map(|place| place.mode).min();
-        match self.inbound.is_connected() {
+        match self.inbound.is_connected() || !self.sources.is_empty() {
             true => queues.unwrap_or_default().min(RxMode::Adaptive),
             // Without queues there is nothing to poll.
             false => queues.unwrap_or(RxMode::Interrupt),
@@ -244,7 +260,9 @@ impl Worker {
     }
     /// Whether there is something to do that no descriptor tells.
     pub(crate) fn has_packets(&mut self) -> bool {
-        self.was_handed_packets() || self.places.iter().any(Place::is_held)
+        self.was_handed_packets()
+            || self.places.iter().any(Place::is_held)
+            || self.sources.iter().any(|(_, source)| source.is_ready())
     }
     /// Whether packets from other workers wait.
     pub(crate) fn was_handed_packets(&mut self) -> bool {
@@ -292,6 +310,14 @@ impl Worker {
     /// Lets a node run in this turn, with an empty frame: for packets that wait in the node's state.
     pub fn wake_node(&mut self, at: NodeId) {
         self.graph.wake(at);
+    }
+    /// Runs a node whenever a source is ready, from the next turn on.
+    pub fn watch(&mut self, node: NodeId, source: Arc<dyn Source>) {
+        self.sources.push((node, source));
+    }
+    /// Ends that.
+    pub fn unwatch(&mut self, source: &Arc<dyn Source>) {
+        self.sources.retain(|(_, watched)| !Arc::ptr_eq(watched, source));
     }
     pub(crate) fn attach_tx(&mut self, interface: u32, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         self.ports.attach(interface, queue, counters);

@@ -30,6 +30,11 @@ pub fn hash_of_packet(packet: &[u8]) -> u32 {
     of_version(packet).map_or(0, |found| of(found, false))
 }
 
+/// The same, equal for both directions of a flow.
+pub fn hash_of_both(packet: &[u8]) -> u32 {
+    of_version(packet).map_or(0, |found| of(found, true))
+}
+
 /// The IP packet below a stack of MPLS labels (RFC 3032, 2.1).
 fn below_labels(mut stack: &[u8]) -> Option<&[u8]> {
     loop {
@@ -124,6 +129,7 @@ mod tests {
             let (there, back) =
                 (frame(0x0a00_0001 + i, 0x3000_0001, (7, 80)), frame(0x3000_0001, 0x0a00_0001 + i, (80, 7)));
             assert_eq!(hash(&there, true), hash(&back, true));
+            assert_eq!(hash_of_both(&there[14..]), hash_of_both(&back[14..]));
             differ += u32::from(hash(&there, false) != hash(&back, false));
         }
         assert_eq!(differ, pairs, "and else they have not");

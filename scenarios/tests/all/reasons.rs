@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 63] = [
+const EXCEPTIONS: [Exception; 75] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -144,7 +144,81 @@ const EXCEPTIONS: [Exception; 63] = [
         "drivers/tap/src/queue.rs",
         "what_is_no_whole_packet_is_dropped_by_name",
     ),
+    except(
+        ("snort-ip4-input", "inspector-full"),
+        ALONE,
+        INSPECTED,
+        "packets_without_a_slot_are_dropped_and_counted_apart",
+    ),
+    except(
+        ("snort-ip4-input", "denied-flow"),
+        ALONE,
+        INSPECTED,
+        "flows_pass_the_inspector_by_after_a_verdict_about_them",
+    ),
+    except(
+        ("snort-ip6-input", "inspector-full"),
+        ALONE,
+        INSPECTED,
+        "packets_without_a_slot_are_dropped_and_counted_apart",
+    ),
+    except(
+        ("snort-ip6-input", "denied-flow"),
+        ALONE,
+        INSPECTED,
+        "flows_pass_the_inspector_by_after_a_verdict_about_them",
+    ),
+    except(
+        ("snort-ip4-output", "inspector-full"),
+        ALONE,
+        INSPECTED,
+        "packets_without_a_slot_are_dropped_and_counted_apart",
+    ),
+    except(
+        ("snort-ip4-output", "denied-flow"),
+        ALONE,
+        INSPECTED,
+        "flows_pass_the_inspector_by_after_a_verdict_about_them",
+    ),
+    except(
+        ("snort-ip6-output", "inspector-full"),
+        ALONE,
+        INSPECTED,
+        "packets_without_a_slot_are_dropped_and_counted_apart",
+    ),
+    except(
+        ("snort-ip6-output", "denied-flow"),
+        ALONE,
+        INSPECTED,
+        "flows_pass_the_inspector_by_after_a_verdict_about_them",
+    ),
+    except(
+        ("snort-deq", "verdict-drop"),
+        ALONE,
+        INSPECTED,
+        "packets_of_both_families_and_directions_pass_or_are_dropped_by_verdict",
+    ),
+    except(
+        ("snort-deq", "inspector-lost"),
+        ALONE,
+        INSPECTED,
+        "packets_that_an_inspector_holds_when_it_dies_pass_or_are_dropped",
+    ),
+    except(
+        ("snort-deq", "interface-gone"),
+        ALONE,
+        INSPECTED,
+        "verdicts_that_come_when_the_interface_has_gone_are_late",
+    ),
+    except(
+        ("snort-deq", "bad-verdict"),
+        ALONE,
+        "features/snort/tests/all/hostile.rs",
+        "numbers_that_were_not_offered_are_counted_and_nothing_else",
+    ),
 ];
+const ALONE: &str = "no inspector attaches to a scenario";
+const INSPECTED: &str = "features/snort/tests/all/packets.rs";
 const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";

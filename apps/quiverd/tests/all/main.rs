@@ -5,6 +5,7 @@ mod quiverd;
 
 mod audit;
 mod crash;
+mod inspection;
 mod log;
 mod punt;
 mod rust;

@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, compiler_fence};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -141,6 +141,20 @@ impl Region {
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
         View { base: self.base, length: self.length, mapped: self.mapped, region: PhantomData }
+    }
+    /// The eight bytes at an offset, as a word that two processes share. None if they do not lie inside, or not at a multiple of eight.
+    #[inline(always)]
+    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        let address = self.address(offset, 8).filter(|_| offset.is_multiple_of(8))?;
+        // SAFETY: inside the mapping, which this keeps, and aligned, since mappings begin at pages; others write to it by atomics, or as
+        // another process.
+        Some(unsafe { AtomicU64::from_ptr(address.cast()) })
+    }
+    /// The byte at an offset, likewise.
+    #[inline(always)]
+    pub fn flag(&self, offset: usize) -> Option<&AtomicU8> {
+        // SAFETY: as above.
+        self.address(offset, 1).map(|address| unsafe { AtomicU8::from_ptr(address) })
     }
     /// Where `length` bytes from `offset` on are, for as long as this is. None if they do not lie inside.
     pub(crate) fn address(&self, offset: usize, length: usize) -> Option<*mut u8> {
@@ -367,6 +381,18 @@ mod tests {
         assert!(!region.write_lines(1, &[[1; LINE]], Store::Streaming));
         assert!(other.read_lines(9999, &mut lines), "of the last page all can be read");
         assert!(!other.read_lines(12_288 - 191, &mut lines) && !other.read_lines(usize::MAX, &mut lines));
+    }
+
+    #[test]
+    fn words_are_shared_and_lie_inside() {
+        let (region, file) = Region::create("test", 4096).expect("memory");
+        let other = Region::map(file.as_fd(), 4096).expect("the same");
+        region.word(4088).expect("inside").store(0x0102, Ordering::Release);
+        assert_eq!(other.word(4088).expect("inside").load(Ordering::Acquire), 0x0102);
+        assert_eq!(other.flag(4089).expect("inside").swap(7, Ordering::Relaxed), 1);
+        assert_eq!(region.flag(4089).expect("inside").load(Ordering::Relaxed), 7);
+        assert!(region.word(4096).is_none() && region.word(4).is_none() && region.word(usize::MAX - 7).is_none());
+        assert!(region.flag(4096).is_none());
     }
 
     #[test]

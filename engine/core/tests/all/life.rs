@@ -180,3 +180,68 @@ fn chains_keep_every_byte() {
     drop(pool);
     assert_eq!(buffers.stored(), 1000);
 }
+
+/// Work that someone else announces by an eventfd.
+struct Announced {
+    descriptor: std::os::fd::OwnedFd,
+    work: std::sync::atomic::AtomicU64,
+}
+impl Source for Announced {
+    fn is_ready(&self) -> bool {
+        self.work.load(Ordering::SeqCst) > 0
+    }
+    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.descriptor)
+    }
+}
+arcs! {
+    enum Worked {
+        Done => done "worked",
+    }
+}
+/// Does it, a piece in each turn.
+struct Works(Arc<Announced>, Arc<std::sync::atomic::AtomicU64>);
+impl Node for Works {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        assert!(frame.is_empty(), "no packet comes here");
+        // The last piece makes the descriptor silent.
+        if self.0.work.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let _ = rustix::io::read(&self.0.descriptor, &mut [0u8; 8]);
+        }
+        self.1.fetch_add(1, Ordering::SeqCst);
+        cx.emit(Worked::Done, cx.pool.packet(&[1; 20]).expect("buffers"));
+    }
+}
+
+#[test]
+fn a_source_of_work_wakes_its_node_until_there_is_none() {
+    let mut dataplane =
+        Dataplane::new(Settings { workers: 1, buffers: 4000, ..Settings::default() }).expect("a data plane");
+    let flags = rustix::event::EventfdFlags::NONBLOCK;
+    let descriptor = rustix::event::eventfd(0, flags).expect("an eventfd");
+    let source = Arc::new(Announced { descriptor, work: 0.into() });
+    let done = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let (works, counted) = (source.clone(), done.clone());
+    let node = NodeSpec::new("works", Worked::ARCS, move |_| Works(works.clone(), counted.clone()));
+    let node = dataplane.blueprint().node(node).expect("new");
+    let workers = dataplane.start().expect("it fits together");
+    let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, 0).expect("a thread")).collect();
+    let watched: Arc<dyn Source> = source.clone();
+    let asleep = || dataplane.mailbox(0).expect("made").is_asleep();
+    let again = watched.clone();
+    dataplane.post(0, move |worker| worker.watch(node, again));
+    for round in 1..=20 {
+        eventually("it sleeps beside a silent source", asleep);
+        source.work.store(5, Ordering::SeqCst);
+        rustix::io::write(&source.descriptor, &1u64.to_ne_bytes()).expect("it is an eventfd");
+        eventually("all of it is done", || done.load(Ordering::SeqCst) == 5 * round);
+    }
+    dataplane.post(0, move |worker| worker.unwatch(&watched));
+    eventually("it sleeps", asleep);
+    source.work.store(1, Ordering::SeqCst);
+    rustix::io::write(&source.descriptor, &1u64.to_ne_bytes()).expect("it is an eventfd");
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!((done.load(Ordering::SeqCst), asleep()), (100, true), "nobody looks at it any more");
+    dataplane.stop();
+    threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
+}
