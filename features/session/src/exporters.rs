@@ -173,6 +173,8 @@ pub(crate) fn apply(control: &Control, change: Change<'_, SessionEvents>) -> Res
             let settled = later.room::<Dataplane>().settled();
             settled.await;
             ring::end(old.memory.words());
+            // A ring may have gigabytes, of which the system frees each page. If the helper fails, it is freed all the same.
+            let _ = later.by_helper(move || drop(old)).await;
         });
     }
     Ok(())

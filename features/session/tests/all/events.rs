@@ -1,8 +1,12 @@
 //! Events of sessions, as an exporter reads them from the ring, beside the counters of the tenant.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
+use quiver_control::LocalFuture;
+use quiver_control::files::Helper;
 use quiver_scenarios::ROOMS;
 use quiver_session::exporters::{attach, detach, report};
 use quiver_session_events::export::Counts;
@@ -20,6 +24,18 @@ fn with_events(words: &str, sessions: usize) -> Daemon {
     daemon.configure(&format!("sfdp events enable {words}"));
     daemon.settle().expect("it settles");
     daemon
+}
+
+/// Counts the work that it does.
+#[derive(Default)]
+struct Counting(Cell<usize>);
+
+impl Helper for Counting {
+    fn help(&self, work: Box<dyn FnOnce() + Send>) -> LocalFuture<()> {
+        self.0.set(self.0.get() + 1);
+        work();
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// An exporter of this name.
@@ -325,9 +341,13 @@ fn events_can_be_off_and_updates_on() {
     }
     // A session from before is known by its tenant, too.
     assert!(updates.iter().all(|event| event.tenant == 1));
+    // Its memory, which may be gigabytes, is given back by a helper.
+    let helper = Rc::new(Counting::default());
+    daemon.control().help_by(helper.clone());
     daemon.configure("sfdp events disable");
     daemon.settle().expect("it settles");
     assert!(reader.has_ended().expect("a file"));
+    assert_eq!(helper.0.get(), 1);
     establish(&mut daemon, false, 3);
     assert_eq!(events(&mut reader), []);
     for (line, field) in [("slots 100", "slots"), ("update-seconds 0", "update-seconds")] {
