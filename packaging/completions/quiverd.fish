@@ -23,6 +23,7 @@ complete -c quiverd -l punt-socket -d 'Datagram socket by which programs send pa
 complete -c quiverd -l sessions -d 'Largest number of sessions, 1 to 16777216. Memory is allocated when the first interface has sessions, and as they begin' -r
 complete -c quiverd -l session-interval -d 'Interval in seconds between checks of the timeouts of sessions: they end at most this much later' -r
 complete -c quiverd -l events-socket -d 'Socket of events of sessions, for `quiver export`; may be repeated. Default: events.sock beside the command socket. With --socket there is no default' -r -F
+complete -c quiverd -l snort-socket -d 'Socket of inspectors, for VPP\'s Snort DAQ module; may be repeated. Default: snort.sock beside the command socket. With --socket there is no default' -r -F
 complete -c quiverd -l object-memory -d 'Memory budget of configured objects in bytes, such as 4G. Default: three quarters of the memory that is available at start. `show object memory` shows its use' -r
 complete -c quiverd -l cli-listen -d 'Serve VPP\'s command line for vppctl and telnet: a path, or host and port' -r
 complete -c quiverd -l cli-prompt -d 'The prompt of VPP\'s command line' -r

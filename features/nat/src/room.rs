@@ -101,7 +101,8 @@ pub(crate) fn tenants(control: &Control, icmp_timeout: u8) -> Option<Slots> {
     let timeouts = timeouts(&NatSettings::standard(), icmp_timeout);
     let slot = |ends| {
         let chains = chains(control, ends);
-        let row = TenantRow { is_there: true, id: u32::MAX, chains, timeouts, ..TenantRow::default() };
+        let closing = Some(NatSettings::standard().tcp_transitory_timeout);
+        let row = TenantRow { is_there: true, id: u32::MAX, chains, timeouts, closing, ..TenantRow::default() };
         control.room_mut::<Tenants>().add_own(row)
     };
     Some(Slots {
@@ -253,7 +254,9 @@ pub(crate) fn apply_settings(control: &Control, change: Change<'_, NatSettings>)
         (nat.slots, timeouts(&settings, nat.icmp_timeout))
     };
     for slot in [slots.input, slots.output, slots.inbound] {
-        let row = TenantRow { timeouts, ..control.room::<Tenants>().row(slot) };
+        // RFC 7857, 2.1 and 2.2: a closed or reset connection keeps its mapping for the transitory timeout.
+        let closing = Some(settings.tcp_transitory_timeout);
+        let row = TenantRow { timeouts, closing, ..control.room::<Tenants>().row(slot) };
         control.room_mut::<Tenants>().set_own(slot, row);
     }
     Ok(())

@@ -123,6 +123,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         judges,
         chains,
         timeouts,
+        closing: None,
         slow_paths,
     };
     tenants.set(slot, new);

@@ -358,7 +358,7 @@ impl Sessions {
 
 /// Ticks without packets after which a session ends; half of those that come round at most.
 pub(crate) fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
-    seconds(timeout, &tenant.timeouts).saturating_mul(TICKS).min(i32::MAX as u32)
+    seconds(timeout, tenant).saturating_mul(TICKS).min(i32::MAX as u32)
 }
 
 /// Ticks since the last packet of a session.

@@ -61,10 +61,14 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
         record.set_status(Status { timeout, flags, ..before });
         return;
     }
+    let forward = direction == Direction::Forward;
     if before.flags & NO_SYN != 0 {
+        // The ports are used for a connection whose beginning is seen.
+        if forward && segment.opens() && before.flags & BLOCKED == 0 {
+            record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+        }
         return;
     }
-    let forward = direction == Direction::Forward;
     if segment.has(RST) {
         status = Status { timeout: NOW, flags: before.flags | CLOSING, ..before };
     } else if before.flags & CLOSING != 0 {
@@ -275,10 +279,13 @@ mod tests {
     #[test]
     fn a_first_packet_without_syn_is_forwarded_once_or_blocks() {
         let connection = Connection::new();
-        for flags in [ACK, SYN] {
-            connection.sends(Forward, flags, (1000, 1), 0);
+        for (direction, flags) in [(Forward, ACK), (Reverse, SYN), (Forward, SYN | ACK)] {
+            connection.sends(direction, flags, (1000, 1), 0);
             assert_eq!(connection.timeout(), NOW);
         }
+        // RFC 9293, 3.6.1: the ports are used again.
+        connection.sends(Forward, SYN, (2000, 0), 0);
+        assert_eq!(connection.0.status(), Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
         let connection = Connection::new();
         connection.passes((Forward, ACK, (1000, 1), 0), FirstWithoutSyn::Security);
         assert_eq!(

@@ -164,6 +164,8 @@ pub struct TenantRow {
     pub chains: [Chain; 2],
     /// Values of timeouts in seconds, by number.
     pub timeouts: [u32; TIMEOUTS_MAX],
+    /// Seconds of connections that have been closed or reset, or whose first packet was no SYN. None: as short as in VPP's SFDP.
+    pub closing: Option<u32>,
     /// Services of packets that belong to no session, and of ICMP errors.
     pub slow_paths: SlowPaths,
 }

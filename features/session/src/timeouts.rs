@@ -2,6 +2,8 @@
 
 use quiver_control::Control;
 
+use crate::tenant::TenantRow;
+
 /// Timeouts there can be, as in VPP.
 pub const TIMEOUTS_MAX: usize = 8;
 
@@ -81,11 +83,12 @@ pub fn register_timeout(control: &Control, name: &'static str, seconds: u32) -> 
     Ok(timeouts.0.len() as u8 - 1)
 }
 
-/// Seconds of a timeout, where a tenant has these values.
-pub(crate) fn seconds(number: u8, values: &[u32; TIMEOUTS_MAX]) -> u32 {
-    match number {
-        CLOSED => CLOSED_SECONDS,
-        NOW => NOW_SECONDS,
-        number => values[usize::from(number) % TIMEOUTS_MAX],
+/// Seconds of a timeout of a tenant.
+pub(crate) fn seconds(number: u8, tenant: &TenantRow) -> u32 {
+    match (number, tenant.closing) {
+        (CLOSED | NOW, Some(closing)) => closing,
+        (CLOSED, None) => CLOSED_SECONDS,
+        (NOW, None) => NOW_SECONDS,
+        (number, _) => tenant.timeouts[usize::from(number) % TIMEOUTS_MAX],
     }
 }

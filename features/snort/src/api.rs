@@ -71,11 +71,11 @@ pub(crate) fn register(control: &Control) {
         });
         file.stream(|control, SnortInterfaceV2Get { sw_if_index, .. }| {
             check(control, sw_if_index)?;
-            let all = dump(control, sw_if_index, |control, id, name| {
+            let all = dump(control, InterfaceIndex(sw_if_index), |control, id, name| {
                 let [rx, tx] = Direction::ALL.map(|direction| instance_at(control, &name, direction));
                 let number = |number: Option<u32>| number.map_or(NO_INSTANCE, |number| number as u16);
                 let (in_instance_index, out_instance_index) = (number(rx), number(tx));
-                let sw_if_index = id.into();
+                let sw_if_index = id.0;
                 (rx.is_some() || tx.is_some()).then_some(SnortInterfaceV2Details {
                     sw_if_index,
                     in_instance_index,
@@ -100,7 +100,7 @@ fn deprecated(file: &mut Adding<'_>) {
         Ok::<_, Refusal>(SnortInstanceCreateReply { instance_index: create(control, wanted)? })
     });
     file.request(|control, SnortInterfaceDetach { sw_if_index }| {
-        let name = name(control, sw_if_index)?;
+        let name = name(control, InterfaceIndex(sw_if_index))?;
         let known = Direction::ALL.into_iter().filter(|direction| instance_at(control, &name, *direction).is_some());
         let known: Vec<_> = known.collect();
         match known.is_empty() {
@@ -129,9 +129,9 @@ fn deprecated(file: &mut Adding<'_>) {
     });
     file.stream(|control, SnortInterfaceGet { sw_if_index, .. }| {
         check(control, sw_if_index)?;
-        let all = dump(control, sw_if_index, |control, id, name| {
+        let all = dump(control, InterfaceIndex(sw_if_index), |control, id, name| {
             let known = Direction::ALL.into_iter().find_map(|direction| instance_at(control, &name, direction));
-            known.map(|instance_index| SnortInterfaceDetails { sw_if_index: id.into(), instance_index })
+            known.map(|instance_index| SnortInterfaceDetails { sw_if_index: id.0, instance_index })
         });
         Ok::<_, Refusal>((all, SnortInterfaceGetReply::default()))
     });
@@ -206,8 +206,8 @@ fn instance_at(control: &Control, interface: &InterfaceName, direction: Directio
     control.room::<Snort>().number(&known.instance.0)
 }
 
-fn attach(control: &Control, number: u32, sw_if_index: InterfaceIndex, said: u8) -> Result<(), Refusal> {
-    let interface = name(control, sw_if_index)?;
+fn attach(control: &Control, number: u32, sw_if_index: u32, said: u8) -> Result<(), Refusal> {
+    let interface = name(control, InterfaceIndex(sw_if_index))?;
     let (directions, instance) = (directions(said)?, named(control, number)?);
     if directions.iter().any(|direction| instance_at(control, &interface, *direction) == Some(number)) {
         let why = format!("sw_if_index: {interface} is attached to instance '{instance}' already");
@@ -224,10 +224,10 @@ fn attach(control: &Control, number: u32, sw_if_index: InterfaceIndex, said: u8)
 fn detach(
     control: &Control,
     number: Option<u32>,
-    sw_if_index: InterfaceIndex,
+    sw_if_index: u32,
     directions: &[Direction],
 ) -> Result<(), Refusal> {
-    let interface = name(control, sw_if_index)?;
+    let interface = name(control, InterfaceIndex(sw_if_index))?;
     if let Some(number) = number {
         named(control, number)?;
         if directions.iter().any(|direction| instance_at(control, &interface, *direction) != Some(number)) {
@@ -240,9 +240,9 @@ fn detach(
     Ok(())
 }
 
-fn check(control: &Control, sw_if_index: InterfaceIndex) -> Result<(), Refusal> {
-    if sw_if_index.0 != NONE {
-        find(control, sw_if_index)?;
+fn check(control: &Control, sw_if_index: u32) -> Result<(), Refusal> {
+    if sw_if_index != NONE {
+        find(control, InterfaceIndex(sw_if_index))?;
     }
     Ok(())
 }

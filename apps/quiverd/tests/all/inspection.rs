@@ -132,7 +132,7 @@ fn an_inspector_drops_packets_and_lets_flows_pass_it_by() {
             dropped.contains("no-inspector")
         });
     });
-    assert_eq!(before, []);
+    assert!(before.is_empty(), "{before:?}");
     let inspector = site.inspector(&["--block", "13", "--blacklist", "14", "--whitelist", "15", "--ignore", "16"]);
     let after = site.captured("after.pcap", |site| {
         site.send(false, "10 - 19", 10);

@@ -209,7 +209,8 @@ impl Node for Works {
             let _ = rustix::io::read(&self.0.descriptor, &mut [0u8; 8]);
         }
         self.1.fetch_add(1, Ordering::SeqCst);
-        cx.emit(Worked::Done, cx.pool.packet(&[1; 20]).expect("buffers"));
+        let packet = cx.pool.packet(&[1; 20]).expect("buffers");
+        cx.emit(Worked::Done, packet);
     }
 }
 

@@ -243,7 +243,7 @@ impl<'a> Work<'a> {
     /// The same of a session by the index of its record: the status before and now.
     #[inline(always)]
     pub(crate) fn status_changed_at(&self, index: u32, tenant: &TenantRow, (before, now): (Status, Status)) {
-        let time = |status: Status| seconds(status.timeout, &tenant.timeouts);
+        let time = |status: Status| seconds(status.timeout, tenant);
         if now.timeout != before.timeout && time(now) < time(before) {
             self.owned.shard().look_soon(index);
         }

@@ -212,6 +212,10 @@ fn follow(session: &mut Session, direction: usize, of: (Segment, u32), is_first:
         session.timeout = if blocks { Timeout::Security } else { Timeout::Now };
     }
     if connection.no_syn {
+        if direction == 0 && has(SYN) && !has(ACK) && !has(FIN) && !has(RST) && !session.is_blocked {
+            *connection = Connection::default();
+            (session.state, session.timeout) = (State::Embryonic, Timeout::Embryonic);
+        }
         return;
     }
     if has(RST) {

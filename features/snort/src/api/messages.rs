@@ -1,6 +1,6 @@
 //! The messages themselves.
 
-use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::types::NONE;
 use quiver_compat::{Message, flags};
 
 flags! {
@@ -87,7 +87,7 @@ pub(super) struct SnortInstanceDisconnect {
 #[message(request)]
 pub(super) struct SnortInterfaceAttach {
     pub instance_index: u32,
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
     pub snort_dir: u8,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct SnortInterfaceAttach {
 #[message(request)]
 pub(super) struct SnortInterfaceDetachV2 {
     pub instance_index: u32,
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
     pub snort_dir: u8,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct SnortInstanceV2Details {
 #[message(stream, details = SnortInterfaceV2Details, reply = SnortInterfaceV2GetReply)]
 pub(super) struct SnortInterfaceV2Get {
     pub cursor: u32,
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
 }
 
 /// Ends the list of inspected interfaces; the cursor is 0xffffffff.
@@ -160,7 +160,7 @@ impl Default for SnortInterfaceV2GetReply {
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 pub(super) struct SnortInterfaceV2Details {
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
     pub in_instance_index: u16,
     pub out_instance_index: u16,
 }
@@ -216,7 +216,7 @@ pub(super) struct SnortInstanceCreateReply {
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SnortInterfaceDetach {
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
 }
 
 /// Asks for the input mode, which is not supported.
@@ -276,7 +276,7 @@ pub(super) struct SnortInstanceDetails {
 #[message(stream, details = SnortInterfaceDetails, reply = SnortInterfaceGetReply)]
 pub(super) struct SnortInterfaceGet {
     pub cursor: u32,
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
 }
 
 /// Ends the list of inspected interfaces; the cursor is 0xffffffff.
@@ -296,7 +296,7 @@ impl Default for SnortInterfaceGetReply {
 #[derive(Message, Clone, Debug)]
 #[message(details)]
 pub(super) struct SnortInterfaceDetails {
-    pub sw_if_index: InterfaceIndex,
+    pub sw_if_index: u32,
     pub instance_index: u32,
 }
 
