@@ -21,7 +21,6 @@ use crate::second::{Seconds, reference};
 use crate::shard::Shard;
 use crate::sources::{Source, Sources};
 use crate::tenant::{TenantCounters, TenantRow};
-use crate::timeouts::seconds;
 use crate::windows::Windows;
 
 mod begin;
@@ -358,7 +357,7 @@ impl Sessions {
 
 /// Ticks without packets after which a session ends; half of those that come round at most.
 pub(crate) fn timeout_ticks(timeout: u8, tenant: &TenantRow) -> u32 {
-    seconds(timeout, tenant).saturating_mul(TICKS).min(i32::MAX as u32)
+    tenant.seconds(timeout).saturating_mul(TICKS).min(i32::MAX as u32)
 }
 
 /// Ticks since the last packet of a session.

@@ -11,7 +11,7 @@ use crate::pressure::Watermarks;
 use crate::record::Direction;
 use crate::service::{CREATE, Chain};
 use crate::slow_path::{SlowPath, SlowPaths};
-use crate::timeouts::{TIMEOUTS_MAX, Timeouts};
+use crate::timeouts::{CLOSED, CLOSED_SECONDS, NOW, NOW_SECONDS, TIMEOUTS_MAX, Timeouts};
 
 /// Tenants there can be: a record has 16 bits for the slot of its tenant.
 pub const TENANTS_MAX: u32 = 1 << 16;
@@ -176,6 +176,15 @@ pub(crate) fn next_revision(revision: u32) -> u32 {
 }
 
 impl TenantRow {
+    /// Seconds of a timeout.
+    pub(crate) fn seconds(&self, number: u8) -> u32 {
+        match (number, self.closing) {
+            (CLOSED | NOW, Some(closing)) => closing,
+            (CLOSED, None) => CLOSED_SECONDS,
+            (NOW, None) => NOW_SECONDS,
+            (number, _) => self.timeouts[usize::from(number) % TIMEOUTS_MAX],
+        }
+    }
     /// When its sessions are stored.
     pub(crate) fn entry(&self) -> EntryMode {
         if self.judges.is_empty() { EntryMode::SessionFirst } else { EntryMode::PolicyFirst }

@@ -2,8 +2,6 @@
 
 use quiver_control::Control;
 
-use crate::tenant::TenantRow;
-
 /// Timeouts there can be, as in VPP.
 pub const TIMEOUTS_MAX: usize = 8;
 
@@ -21,9 +19,9 @@ pub(crate) const CLOSED: u8 = 0xfe;
 pub(crate) const NOW: u8 = 0xff;
 
 /// Seconds of [`NOW`]: packets that follow at once still find the session, as in VPP, whose interval is a second.
-const NOW_SECONDS: u32 = 1;
+pub(crate) const NOW_SECONDS: u32 = 1;
 /// Seconds of [`CLOSED`]. VPP's tests expect closed sessions to be gone after 5 s.
-const CLOSED_SECONDS: u32 = 2;
+pub(crate) const CLOSED_SECONDS: u32 = 2;
 
 /// A registered timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +79,4 @@ pub fn register_timeout(control: &Control, name: &'static str, seconds: u32) -> 
     }
     timeouts.0.push(Timeout { name, seconds });
     Ok(timeouts.0.len() as u8 - 1)
-}
-
-/// Seconds of a timeout of a tenant.
-pub(crate) fn seconds(number: u8, tenant: &TenantRow) -> u32 {
-    match (number, tenant.closing) {
-        (CLOSED | NOW, Some(closing)) => closing,
-        (CLOSED, None) => CLOSED_SECONDS,
-        (NOW, None) => NOW_SECONDS,
-        (number, _) => tenant.timeouts[usize::from(number) % TIMEOUTS_MAX],
-    }
 }

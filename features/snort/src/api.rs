@@ -221,12 +221,7 @@ fn attach(control: &Control, number: u32, sw_if_index: u32, said: u8) -> Result<
 }
 
 /// Detaches an interface: from an instance, or from whichever it is attached to.
-fn detach(
-    control: &Control,
-    number: Option<u32>,
-    sw_if_index: u32,
-    directions: &[Direction],
-) -> Result<(), Refusal> {
+fn detach(control: &Control, number: Option<u32>, sw_if_index: u32, directions: &[Direction]) -> Result<(), Refusal> {
     let interface = name(control, InterfaceIndex(sw_if_index))?;
     if let Some(number) = number {
         named(control, number)?;

@@ -39,7 +39,11 @@ pub(crate) fn register(control: &Control) {
         commands.add(command.argument("inout", "both"));
     }
     let client = "snort disconnect client <number:u32>";
-    let command = Command::new(client, "Disconnect an inspector.", disconnect_client);
+    let command = Command::new(
+        client,
+        "Disconnect an inspector; its packets are treated as the instance says.",
+        disconnect_client,
+    );
     commands.add(command.argument("number", "number of the inspector, as `show snort clients` has it"));
     let instance = "snort disconnect instance <snort-instances>";
     commands.add(Command::new(instance, "Disconnect the inspectors of an instance.", disconnect_instance));
@@ -47,7 +51,11 @@ pub(crate) fn register(control: &Control) {
     commands.add(Command::waiting("show snort instances", show, show_instances));
     let show = "Show the interfaces whose packets are inspected.";
     commands.add(Command::waiting("show snort interfaces", show, show_interfaces));
-    commands.add(Command::new("show snort clients", "Show connected inspectors.", show_clients));
+    commands.add(Command::new(
+        "show snort clients",
+        "Show connected inspectors and the instances that each has.",
+        show_clients,
+    ));
 }
 
 fn create(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

@@ -14,7 +14,7 @@ use crate::pair::{Memory, Pair};
 use crate::verdict::Verdict;
 
 quiver_control::choice! {
-    /// What happens to packets without an inspector.
+    /// Treatment of packets while no inspector is connected.
     pub enum OnDisconnect {
         /// They are dropped.
         Drop = "drop",

@@ -13,7 +13,6 @@ use crate::service::{CHAIN_MAX, DROP};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
-use crate::timeouts::seconds;
 
 /// The position behind the longest chain.
 const POSITION_MAX: u8 = CHAIN_MAX as u8;
@@ -243,7 +242,7 @@ impl<'a> Work<'a> {
     /// The same of a session by the index of its record: the status before and now.
     #[inline(always)]
     pub(crate) fn status_changed_at(&self, index: u32, tenant: &TenantRow, (before, now): (Status, Status)) {
-        let time = |status: Status| seconds(status.timeout, tenant);
+        let time = |status: Status| tenant.seconds(status.timeout);
         if now.timeout != before.timeout && time(now) < time(before) {
             self.owned.shard().look_soon(index);
         }

@@ -68,7 +68,7 @@ pub(super) struct SnortSetDropBitmap {
     pub drop_bitmap: u8,
 }
 
-/// Disconnects an inspector.
+/// Disconnects an inspector. The packets that it holds are treated as its instances say.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SnortClientDisconnect {
