@@ -269,6 +269,10 @@ impl Bench {
             .collect();
         Peer::new(programs, path, self.mac, &packets, &self.first)
     }
+    /// Ends the daemon, and gives back the address space of its tables: callgrind has little.
+    pub fn finish(self) -> Result<(), String> {
+        self.daemon.finish().map_err(|error| error.to_string())
+    }
     /// The worker that forwards, which receives so many packets at once.
     pub fn worker(&mut self, vector: usize) -> &mut Worker {
         let worker = &mut self.daemon.workers()[0];

@@ -36,6 +36,7 @@ pub fn run(level: Level, only: &str) -> Result<(), String> {
             bench.empty()?;
             say(path.name, vector, FILL);
         }
+        bench.finish()?;
     }
     if "memif".contains(only) {
         VECTORS.into_iter().try_for_each(|packets| through_memif(level, packets))?;
