@@ -125,7 +125,7 @@ impl Counted {
     /// # Errors
     /// If the system refuses the address space.
     pub fn new(workers: usize, most: usize, secret: [u64; 4]) -> io::Result<Counted> {
-        // Those that have ended wait for their owner.
+        // Ended entries stay until their owner frees them.
         let most = most * 2;
         Ok(Counted {
             directory: Directory::new(most)?,

@@ -192,7 +192,7 @@ impl PortSet {
             self.wake(1);
         }
     }
-    /// Frees ports that rest, those that have rested longest first. False if none rests.
+    /// Ends the rest of the ports that have rested longest. False if no port rests.
     fn end_rest(&mut self) -> bool {
         self.wake(1) || self.wake(0)
     }
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!((ports.take(1026), ports.take(1025)), (false, false), "they rest until the next period ends");
         ports.pass_time((1000 + 2 * REST, REST));
         assert_eq!((ports.take(1026), ports.take(1025), ports.taken()), (true, true, 4));
-        // Under pressure, those that have rested longest come first.
+        // Without other ports, the port that has rested longest is given first.
         ports.rest(1024, (5000, REST));
         ports.rest(1027, (5000 + REST, REST));
         assert_eq!([0; 3].map(|_| ports.take_next()), [Some(1024), Some(1027), None]);

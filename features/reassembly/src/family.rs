@@ -48,7 +48,7 @@ pub trait Reassembled: Family {
 
     /// The fragment in a packet. None if the packet is no fragment.
     fn part(packet: &[u8]) -> Option<Part<'_>>;
-    /// Whether a packet is surely no fragment, by its first bytes.
+    /// Whether a packet's first bytes show that it is no fragment.
     fn is_no_fragment(packet: &[u8]) -> bool;
     /// Bytes in front of a fragment's payload that the length in the whole packet's header does not count.
     const UNCOUNTED: usize;

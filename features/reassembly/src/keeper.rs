@@ -18,7 +18,7 @@ pub(crate) trait Parts: Send + 'static {
     type Next: Into<u16>;
     /// Arc back to this node on another worker, and drop arc for fragments that do not fit into that worker's queue.
     const HANDED: (Self::Next, Self::Next);
-    /// The arc of a packet that is surely no fragment, by its first bytes; None of those that are looked at one by one.
+    /// The arc of a packet whose first bytes show that it is no fragment; None for packets that need [`follow`](Self::follow).
     #[inline(always)]
     fn passes(&self, _: &[u8]) -> Option<Self::Next> {
         None

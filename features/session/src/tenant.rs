@@ -41,7 +41,7 @@ quiver_control::choice! {
 }
 
 quiver_control::choice! {
-    /// How segments of TCP are checked.
+    /// Checks of TCP segments.
     pub enum TcpChecks {
         /// By flags and the numbers of FINs, as in VPP.
         Compatible = "compatible",

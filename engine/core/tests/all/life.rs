@@ -242,7 +242,11 @@ fn a_source_of_work_wakes_its_node_until_there_is_none() {
     source.work.store(1, Ordering::SeqCst);
     rustix::io::write(&source.descriptor, &1u64.to_ne_bytes()).expect("it is an eventfd");
     std::thread::sleep(Duration::from_millis(20));
-    assert_eq!((done.load(Ordering::SeqCst), asleep()), (100, true), "nobody looks at it any more");
+    assert_eq!(
+        (done.load(Ordering::SeqCst), asleep()),
+        (100, true),
+        "a worker does not run a source that it no longer watches"
+    );
     dataplane.stop();
     threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
 }

@@ -1,4 +1,4 @@
-//! How sessions begin: limits of the table, of tenants and of sources; and sessions that give way.
+//! Begins sessions within the limits of the table, of tenants and of sources. Ends old sessions when the table is full.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -113,12 +113,11 @@ impl Sessions {
             record.set_counted();
         }
     }
-    /// Whether another session may begin on a worker. Where there are as many as there may be, one that has no answer yet, or whose
-    /// connection is closed, gives way to it: under a flood, sessions that nobody answers live only as long as the table has room, and
-    /// those that are established stay.
+    /// Whether another session may begin on a worker. In a full table an unanswered or closed session is evicted for it: a flood shortens
+    /// the life of unanswered sessions, and established sessions stay.
     ///
-    /// Workers that begin sessions in the same moment may exceed the number by one each; and by a 64th in all those that have less than
-    /// their share, until others have ended as many of theirs.
+    /// Workers that begin sessions at the same time may exceed the limit by one session each. Workers below their share may exceed it by a
+    /// 64th in total, until other workers have ended as many sessions.
     fn has_room(&self, shard: &mut Shard, owner: (usize, &Owned), (hash, now): (u64, Time)) -> bool {
         let live = self.len();
         if live + self.margin.load(Relaxed) < self.most {

@@ -206,7 +206,7 @@ fn a_table_keeps_room_for_as_many_sessions_as_its_margin_says() {
     // Those without an answer give way from the 49th session on.
     begin(&mut daemon, 100..130);
     assert_eq!(states(&mut daemon), BTreeMap::from([("established".to_owned(), 32), ("embryonic".to_owned(), 16)]));
-    // Those that are established stay, and take the room.
+    // Established sessions stay, and fill the table.
     (33..=64).for_each(|port| establish(&mut daemon, ip6, port));
     let live = states(&mut daemon);
     assert!(live["established"] > 48, "{live:?}");
