@@ -4,6 +4,7 @@
 pub mod line;
 pub mod state;
 pub mod tunnels;
+pub mod two_networks;
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use quiver_control::cli::{Command, CommandError, Matches, Reply};
 
 use crate::room::Room;
 use crate::slow_path::{OddPackets, set};
-use crate::tenant::{Tenant, TenantId};
+use crate::tenant_command::tenant;
 
 /// VPP's words for packets that leave the way of sessions.
 const WORDS: [(&str, OddPackets, &str); 8] = [
@@ -37,9 +37,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn put(control: &Control, given: &Matches, packets: OddPackets) -> Result<Reply, CommandError> {
-    let TenantId(id) = given.get("session-tenants")?;
-    let unknown = || CommandError::new(format!("there is no tenant {id}")).at(given.place("session-tenants"));
-    let mut tenant = control.objects().get::<Tenant>(&id).map(|tenant| Tenant::clone(&tenant)).ok_or_else(unknown)?;
+    let mut tenant = tenant(control, given)?;
     set(&mut tenant.slow_path, packets, &given.get::<String>("node")?);
     control.put(tenant).map_err(|error| CommandError::from(error).at(given.place("node")))?;
     Ok(Reply::done())

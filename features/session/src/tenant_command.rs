@@ -71,7 +71,7 @@ fn delete_tenant(control: &Control, given: &Matches) -> Result<Reply, CommandErr
 }
 
 /// The tenant that a command names.
-fn tenant(control: &Control, given: &Matches) -> Result<Tenant, CommandError> {
+pub(crate) fn tenant(control: &Control, given: &Matches) -> Result<Tenant, CommandError> {
     let TenantId(id) = given.get("session-tenants")?;
     let unknown = || CommandError::new(format!("there is no tenant {id}")).at(given.place("session-tenants"));
     control.objects().get::<Tenant>(&id).map(|tenant| Tenant::clone(&tenant)).ok_or_else(unknown)

@@ -25,6 +25,15 @@ pub(super) struct Sought<'a> {
 /// The place of a packet's session, and whether it began with the packet.
 pub(super) type Place = (Reference, bool);
 
+/// The arc of a packet that began no session: of a full table, of its tenant's quota, or of its source's.
+pub(super) fn refused<N>(reason: Reason, [full, quota, source_quota]: [N; 3]) -> N {
+    match reason {
+        Reason::Quota => quota,
+        Reason::SourceQuota => source_quota,
+        _ => full,
+    }
+}
+
 /// Begins a session of this worker by a packet, unless another worker begins it in the same moment. `begun` hears of the only session of a
 /// worker.
 ///

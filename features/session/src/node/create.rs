@@ -6,7 +6,7 @@ use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Node, arcs};
 use quiver_session_events::Reason;
 
-use super::begin::{Sought, begin, go_on, rehearse, takes_slow_path};
+use super::begin::{Sought, begin, go_on, refused, rehearse, takes_slow_path};
 use super::owner;
 use super::pass::{Reads, Work};
 use crate::policy::Judged;
@@ -26,11 +26,7 @@ const _: () = assert!(Next::Owner as u16 == owner::ARC);
 
 impl From<Reason> for Next {
     fn from(reason: Reason) -> Next {
-        match reason {
-            Reason::Quota => Next::Quota,
-            Reason::SourceQuota => Next::SourceQuota,
-            _ => Next::Full,
-        }
+        refused(reason, [Next::Full, Next::Quota, Next::SourceQuota])
     }
 }
 

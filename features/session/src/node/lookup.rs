@@ -14,7 +14,7 @@ use quiver_table::Reference;
 use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
-use super::begin::{Sought, begin, go_on, rehearse, takes_slow_path};
+use super::begin::{Sought, begin, go_on, refused, rehearse, takes_slow_path};
 use super::owner;
 use super::pass::{Known, Reads, Work};
 use crate::interface::Tracked;
@@ -53,11 +53,7 @@ impl From<NoFlow> for Next {
 
 impl From<Reason> for Next {
     fn from(reason: Reason) -> Next {
-        match reason {
-            Reason::Quota => Next::Quota,
-            Reason::SourceQuota => Next::SourceQuota,
-            _ => Next::Full,
-        }
+        refused(reason, [Next::Full, Next::Quota, Next::SourceQuota])
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quiver_scenarios::ROOMS;
+use quiver_scenarios::{ROOMS, two_networks};
 use quiver_session::room::Room;
 use quiver_session::{SessionDefaults, set_session_defaults};
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -21,20 +21,9 @@ pub fn router(way: &str, sessions: usize) -> Daemon {
     let mut daemon =
         Daemon::new(ROOMS, Setup { workers: 2, buffers: 16_384, ..Setup::default() }).expect("the rooms fit");
     set_session_defaults(daemon.control(), SessionDefaults { sessions, ..SessionDefaults::default() });
+    daemon.configure(two_networks::ROUTER);
     daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a0
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg1 10.0.1.1/24
-         set interface ip address pg0 2001:db8::1/64
-         set interface ip address pg1 2001:db8:1::1/64
-         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
-         ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
-         ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
-         ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:12
-         set interface rx-placement pg0 worker 0
+        "set interface rx-placement pg0 worker 0
          set interface rx-placement pg1 worker 1
          sfdp tenant add 1
          set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward
@@ -50,15 +39,7 @@ pub fn router(way: &str, sessions: usize) -> Daemon {
 
 /// A datagram of flow `port`, from the host behind pg0 to that behind pg1, or back.
 pub fn datagram(ip6: bool, back: bool, port: u32) -> Vec<u8> {
-    let [client, server] = if ip6 { ["2001:db8::2", "2001:db8:1::2"] } else { ["10.0.0.2", "10.0.1.2"] };
-    let ports = if back { format!("53 > {port}") } else { format!("{port} > 53") };
-    let (from, to) = if back { (server, client) } else { (client, server) };
-    let hops = if ip6 { "hlim" } else { "ttl" };
-    let family = if ip6 { "ip6" } else { "ip4" };
-    let text = format!(
-        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {family} {from} > {to} {hops} 64 / udp {ports} / payload 8"
-    );
-    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+    two_networks::datagram(ip6, back, port, "payload 8")
 }
 
 fn show(daemon: &mut Daemon) -> serde_json::Value {

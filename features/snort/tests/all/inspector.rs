@@ -4,33 +4,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use quiver_memif_protocol::Region;
-use quiver_scenarios::ROOMS;
+use quiver_scenarios::{ROOMS, two_networks};
 use quiver_snort::Verdict;
 use quiver_snort::clients::{answer, connect, disconnect};
 use quiver_snort::layout::{COOKIE, descriptor, header};
 use quiver_snort::message::REQUEST;
 use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::packet::Packet;
 
 /// A router between pg0 and pg1, whose packets an instance `ids` with 16 slots inspects: those that pg0 receives and sends, unless
 /// `attached` says otherwise.
 pub fn router(more: &str, attached: &str) -> Daemon {
     let setup = Setup { workers: 1, buffers: 4096, ..Setup::default() };
     let mut daemon = Daemon::new(ROOMS, setup).expect("the rooms fit");
-    daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a0
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg1 10.0.1.1/24
-         set interface ip address pg0 2001:db8::1/64
-         set interface ip address pg1 2001:db8:1::1/64
-         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
-         ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
-         ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
-         ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:12",
-    );
+    daemon.configure(two_networks::ROUTER);
     daemon.configure(&format!("snort create-instance name ids queue-size 16 {more}\n{attached}"));
     daemon.advance(Duration::from_secs(3)).expect("it settles");
     daemon.sent();
@@ -42,14 +28,7 @@ pub const BOTH: &str = "snort attach instance ids interface pg0 inout";
 
 /// A datagram from the host behind pg0 to that behind pg1, or back, and the interface that receives it.
 pub fn datagram(ip6: bool, back: bool, port: u16, payload: &str) -> (&'static str, Vec<u8>) {
-    let [client, server] = if ip6 { ["2001:db8::2", "2001:db8:1::2"] } else { ["10.0.0.2", "10.0.1.2"] };
-    let ports = if back { format!("53 > {port}") } else { format!("{port} > 53") };
-    let (from, to) = if back { (server, client) } else { (client, server) };
-    let (family, hops) = if ip6 { ("ip6", "hlim") } else { ("ip4", "ttl") };
-    let text = format!(
-        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {family} {from} > {to} {hops} 64 / udp {ports} / {payload}"
-    );
-    let packet = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
+    let packet = two_networks::datagram(ip6, back, port.into(), payload);
     (if back { "pg1" } else { "pg0" }, packet)
 }
 
