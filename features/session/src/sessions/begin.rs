@@ -136,14 +136,17 @@ impl Sessions {
         /// Records that are looked at, until some of a group may give way.
         const GROUPS: u64 = 4;
         const LOOKS: u64 = 16;
+        /// 2^64 by the golden ratio. Looks this far apart are spread evenly over all records (Knuth, The Art of Computer Programming,
+        /// volume 3, section 6.4).
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let used = u64::from(shard.used());
         let age = |index: u32| {
             let record = owned.records.get(index).filter(|record| record.identity().is_live())?;
             let gives_way = record.status().state != State::Established && !record.is_blocked();
             gives_way.then(|| (now.ticks().wrapping_sub(record.last_seen()), index))
         };
-        // PERF: the keyed hash of the new session is random enough, and the misses of all looks are under way together.
-        let index = |look: u64| (((hash.wrapping_mul(2 * look + 1) >> 32) * used) >> 32) as u32;
+        // PERF: the looks depend on the keyed hash of the new session only, and the misses of all are under way together.
+        let index = |look: u64| (((hash.wrapping_add(look.wrapping_mul(STEP)) >> 32) * used) >> 32) as u32;
         let mut oldest = (0..GROUPS).map(|group| (group * LOOKS..(group + 1) * LOOKS).map(index).filter_map(age).max());
         let Some((_, index)) = oldest.find_map(|found| found) else { return false };
         if let Some(record) = owned.records.get(index) {
