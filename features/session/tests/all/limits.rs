@@ -154,8 +154,7 @@ fn sessions_without_an_answer_give_way_in_a_full_table_and_others_stay() {
         // Records rest for some rounds.
         daemon.advance(Duration::from_millis(20)).expect("it settles");
     }
-    let refused = daemon.drops().get(&(node, "session-table-full")).copied().unwrap_or(0);
-    assert!(refused < 10, "{refused}");
+    assert_eq!(daemon.drops().get(&(node, "session-table-full")), None);
     let live = states(&mut daemon);
     assert_eq!((live["established"], live["embryonic"]), (32, 32), "{live:?}");
     // The newest of them are there: the oldest of some gave way.
@@ -165,7 +164,7 @@ fn sessions_without_an_answer_give_way_in_a_full_table_and_others_stay() {
     let [created, removed, evicted] =
         ["created", "removed", "evicted"].map(|of| shown[format!("{of}-sessions")].as_u64().expect("a number"));
     assert_eq!((created - removed, removed), (64, evicted), "{shown}");
-    assert_eq!(created, 532 - refused, "{shown}");
+    assert_eq!(created, 532, "{shown}");
     daemon.finish().expect("nothing leaks");
 }
 
