@@ -444,7 +444,7 @@ impl Frame {
     /// The first `N` bytes of row `i` as an array, if the first buffer has so many.
     #[inline(always)]
     pub fn first<'p, const N: usize>(&self, pool: &'p Pool, i: usize) -> Option<&'p [u8; N]> {
-        self.bytes(pool, i).first_chunk()
+        pool.first_of(self.raw(i))
     }
     /// Puts all bytes of row `i`'s packet there, in place of what was there.
     pub fn gather(&self, pool: &Pool, i: usize, to: &mut Vec<u8>) {

@@ -66,18 +66,32 @@ pub struct Directory {
 /// The places of a key, and the tag of its entry.
 #[derive(Clone, Copy, Default)]
 pub struct Home {
-    /// The two buckets of the key, and the first of its row in the overflow area.
+    /// The two buckets of the key.
     first: u32,
     second: u32,
-    row: u32,
-    /// Which of a bucket's passes count for the key.
-    spot: u16,
-    tag: u16,
+    /// Bits of which the others are made: a product of the hash, whose upper bits depend on all of it.
+    mixed: u64,
 }
 
 impl Home {
     /// Places of no key.
-    pub const NONE: Home = Home { first: 0, second: 0, row: 0, spot: 0, tag: 0 };
+    pub const NONE: Home = Home { first: 0, second: 0, mixed: 0 };
+
+    #[inline(always)]
+    fn tag(&self) -> u16 {
+        ((self.mixed >> 48) as u16).max(1)
+    }
+    /// Which of a bucket's passes count for the key.
+    #[inline(always)]
+    fn spot(&self) -> u16 {
+        (self.mixed >> 13) as u16 % SLOTS as u16
+    }
+}
+
+/// A number of so many values, from the lower half of these bits.
+#[inline(always)]
+fn part(bits: u64, of: usize) -> u32 {
+    (((bits & 0xffff_ffff) * of as u64) >> 32) as u32
 }
 
 /// Where a slot is.
@@ -155,16 +169,16 @@ impl Directory {
     #[inline(always)]
     pub fn candidate(&self, home: &Home) -> Option<Reference> {
         let (first, second) = (self.bucket(home.first)?, self.bucket(home.second)?);
-        let slots = Bucket::with_tag_of_both(first, second, home.tag);
+        let slots = Bucket::with_tag_of_both(first, second, home.tag());
         if slots == 0 {
-            if second.is_passed(home.spot) {
-                self.fetch(home.row);
+            if second.is_passed(home.spot()) {
+                self.fetch(self.row(home));
             }
             return None;
         }
         let slot = slots.trailing_zeros() as usize;
         let entry = select_unpredictable(slot < SLOTS, first, second).entry(slot % SLOTS);
-        (entry.has_tag(home.tag) && !entry.is_tentative()).then(|| entry.reference())
+        (entry.has_tag(home.tag()) && !entry.is_tentative()).then(|| entry.reference())
     }
 
     /// The entry of a key with this hash, which `is` recognizes by the record.
@@ -180,7 +194,7 @@ impl Directory {
     /// has the old reference.
     pub fn replace(&self, hash: u64, old: Reference, new: Reference) -> bool {
         let home = self.home(hash);
-        self.change(&home, old, Entry::live(home.tag, new)).is_some()
+        self.change(&home, old, Entry::live(home.tag(), new)).is_some()
     }
 
     /// Removes an entry. False if no entry has this reference.
@@ -194,7 +208,7 @@ impl Directory {
 
     /// Changes the live entry with a reference, and tells where it was.
     fn change(&self, home: &Home, old: Reference, to: Entry) -> Option<Place> {
-        let from = Entry::live(home.tag, old);
+        let from = Entry::live(home.tag(), old);
         self.search(home, |place, entry| {
             let bucket = self.bucket(place.bucket)?;
             (entry == from && bucket.change(place.slot, from, to)).then_some(place)
@@ -208,12 +222,12 @@ impl Directory {
         for step in 0..self.steps() {
             let number = self.bucket_of(home, step);
             let bucket = self.bucket(number)?;
-            let mut slots = bucket.with_tag(home.tag);
+            let mut slots = bucket.with_tag(home.tag());
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
                 slots &= slots - 1;
                 let mut entry = bucket.entry(slot);
-                while entry.has_tag(home.tag) {
+                while entry.has_tag(home.tag()) {
                     if let Some(result) = visit(Place { bucket: number, slot }, entry) {
                         return Some(result);
                     }
@@ -223,7 +237,7 @@ impl Directory {
                     }
                 }
             }
-            if step > 0 && !bucket.is_passed(home.spot) {
+            if step > 0 && !bucket.is_passed(home.spot()) {
                 return None;
             }
         }
@@ -233,16 +247,15 @@ impl Directory {
     /// The places of a key by its hash, whose halves and bits must all depend on the whole key.
     #[inline(always)]
     fn home(&self, hash: u64) -> Home {
-        // Halves select the buckets; tag, row and spot are of a product, whose upper bits depend on all of the hash.
+        // Halves select the buckets.
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let part = |bits: u64, of: usize| (((bits & 0xffff_ffff) * of as u64) >> 32) as u32;
-        Home {
-            first: part(hash >> 32, self.overflow),
-            second: part(hash, self.overflow),
-            row: self.overflow as u32 + part(mixed >> 16, self.buckets.len() - self.overflow),
-            spot: (mixed >> 13) as u16 % SLOTS as u16,
-            tag: ((mixed >> 48) as u16).max(1),
-        }
+        Home { first: part(hash >> 32, self.overflow), second: part(hash, self.overflow), mixed }
+    }
+
+    /// The first bucket of a key's row in the overflow area.
+    #[inline(always)]
+    fn row(&self, home: &Home) -> u32 {
+        self.overflow as u32 + part(home.mixed >> 16, self.buckets.len() - self.overflow)
     }
 
     /// Steps of the longest search: the two buckets and a row.
@@ -258,7 +271,7 @@ impl Directory {
             0 => home.first,
             1 => home.second,
             _ => {
-                let number = home.row as usize + step - 2;
+                let number = self.row(home) as usize + step - 2;
                 // The area is a circle, and longer than a row or as long.
                 let past = number.checked_sub(self.buckets.len());
                 past.map_or(number, |past| self.overflow + past) as u32
@@ -275,7 +288,7 @@ impl Directory {
     fn unpass(&self, home: &Home, step: usize) {
         for number in (1..step).map(|step| self.bucket_of(home, step)) {
             if let Some(bucket) = self.bucket(number) {
-                bucket.unpass(home.spot);
+                bucket.unpass(home.spot());
             }
         }
     }

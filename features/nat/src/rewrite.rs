@@ -95,7 +95,7 @@ pub fn rewrite(packet: &mut [u8], to: &Tuple, is_unfinished: bool) -> bool {
 /// The same of a packet as [`plain_ip4`] has them, whose checksums are whole. False of others, which stay as they are.
 #[inline(always)]
 pub fn rewrite_plain(packet: &mut [u8], to: Ends4) -> bool {
-    let Some((from, protocol)) = plain_ip4(packet) else { return false };
+    let Some((from, protocol)) = packet.first_chunk().and_then(plain_ip4) else { return false };
     let (at, is_optional) = transport_checksum(protocol.0);
     let at = HEADER + at;
     let (Some(ip), Some(upper)) = (word(packet, CHECKSUM), word(packet, at)) else { return false };

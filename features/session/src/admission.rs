@@ -63,7 +63,8 @@ impl Sessions {
     /// Goes on once the directory is near: prefetches the record.
     #[inline(always)]
     pub fn approach(&self, search: &mut Search) {
-        search.candidate = self.candidate(&search.home);
+        search.candidate = self.candidate_of(&search.home);
+        search.candidate.into_iter().for_each(|candidate| self.prefetch_record(candidate));
     }
     fn found(&self, search: &Search) -> Option<(Reference, &Record)> {
         let Search { key, hash, candidate, .. } = search;

@@ -52,13 +52,12 @@ impl Judged {
     /// The mark of the packet, whose next judge has this position.
     pub fn mark(self, position: u8) -> Mark {
         let index = u32::from(self.slot) | u32::from(self.format.number()) << 16;
-        let (generation, direction) = (JUDGED | self.revision, Direction::Forward);
-        Mark { index, generation, direction, position, is_first: true, is_error: false }
+        Mark::new(index, JUDGED | self.revision, Direction::Forward).at(position).first(true)
     }
     /// The packet of a mark; None if that is a session's.
     pub fn of(mark: Mark) -> Option<Judged> {
-        let format = Format::of((mark.index >> 16) as u8).filter(|_| mark.generation & JUDGED != 0)?;
-        Some(Judged { slot: mark.index as u16, format, revision: mark.generation & REVISION })
+        let format = Format::of((mark.index() >> 16) as u8).filter(|_| mark.generation() & JUDGED != 0)?;
+        Some(Judged { slot: mark.index() as u16, format, revision: mark.generation() & REVISION })
     }
 }
 
@@ -76,11 +75,12 @@ mod tests {
             for (slot, revision) in [(0, 0), (u16::MAX, REVISION), (7, 1 << 24)] {
                 let judged = Judged { slot, format, revision };
                 let mark = Mark::of_word(judged.mark(9).to_word());
-                assert_eq!((Judged::of(mark), mark.position), (Some(judged), 9));
-                assert!(mark.generation > crate::record::GENERATION, "no record has it");
+                assert_eq!((Judged::of(mark), mark.position()), (Some(judged), 9));
+                assert!(mark.generation() > crate::record::GENERATION, "no record has it");
             }
         }
         let judged = Judged { slot: 1, format: Format::IP4, revision: 0 };
-        assert_eq!(Judged::of(Mark { generation: crate::record::GENERATION, ..judged.mark(0) }), None);
+        let session = Mark::new(judged.mark(0).index(), crate::record::GENERATION, Direction::Forward);
+        assert_eq!(Judged::of(session), None);
     }
 }

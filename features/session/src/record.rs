@@ -84,6 +84,11 @@ impl Identity {
     pub fn is_live(self) -> bool {
         self.0 & LIVE != 0
     }
+    /// Whether it is that of a session whose record had been used so often.
+    #[inline(always)]
+    pub(crate) fn is_live_of(self, generation: u32) -> bool {
+        self.is_live() && self.0 >> 32 == u64::from(generation)
+    }
     /// Protocol number.
     pub fn protocol(self) -> u8 {
         self.0 as u8
@@ -192,7 +197,9 @@ impl Record {
     pub(crate) fn ends4(&self) -> Ends4 {
         Ends4 { addresses: self.first.load(Relaxed), ports: (self.ports.load(Relaxed) >> 32) as u32 }
     }
-    fn has_addresses(&self, key: &Key) -> bool {
+    /// Whether the addresses of a session of another format are those of a key.
+    #[inline(always)]
+    pub(crate) fn has_addresses(&self, key: &Key) -> bool {
         self.addresses.iter().zip(key.address_words()).all(|(own, other)| own.load(Relaxed) == *other)
     }
     /// The key; None of a free record.

@@ -95,7 +95,7 @@ pub(crate) fn is_fragment(packet: &[u8]) -> bool {
 pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
     /// Bytes of a header without options.
     const HEADER: usize = 20;
-    match plain_ip4(packet) {
+    match packet.first_chunk().and_then(plain_ip4) {
         Some((_, IpProtocol::TCP)) => Segment::of(packet.get(HEADER..)?, length.checked_sub(HEADER as u32)?),
         _ => any_segment(packet, length),
     }

@@ -51,7 +51,7 @@ pub struct Services {
     passing: Vec<&'static str>,
 }
 
-/// The number of the service that drops packets.
+/// The number of the service that drops packets: that of an empty place of a chain.
 pub const DROP: u8 = 0;
 /// The number of the node at which a session begins whose packet has been judged. It is in no chain that people name.
 pub const CREATE: u8 = 1;
@@ -136,7 +136,8 @@ pub fn register_service(control: &Control, service: Service) -> Result<(), Servi
 /// The services of one direction, as workers follow them. Without services packets are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    services: [u8; CHAIN_MAX],
+    /// Behind the last service packets are dropped.
+    services: [u8; CHAIN_MAX + 1],
     length: u8,
 }
 
@@ -144,16 +145,13 @@ impl Chain {
     /// A chain of services by their numbers, of which the last one is terminal; at most [`CHAIN_MAX`].
     pub fn new(numbers: &[u8]) -> Chain {
         let mut chain = Chain { length: numbers.len().min(CHAIN_MAX) as u8, ..Chain::default() };
-        chain.services.iter_mut().zip(numbers).for_each(|(service, number)| *service = *number);
+        chain.services.iter_mut().take(CHAIN_MAX).zip(numbers).for_each(|(service, number)| *service = *number);
         chain
     }
-    /// The number of the service at a position; behind the last one, packets are dropped.
+    /// The number of the service at a position, [`CHAIN_MAX`] at most; behind the last one, packets are dropped.
     #[inline(always)]
     pub fn service(&self, position: u8) -> u8 {
-        match self.services.get(usize::from(position)) {
-            Some(service) if position < self.length => *service,
-            _ => DROP,
-        }
+        self.services[usize::from(position) % self.services.len()]
     }
     /// The number of the last service.
     pub fn last(&self) -> u8 {

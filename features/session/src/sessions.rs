@@ -1,5 +1,6 @@
 //! All sessions: the directory, in which every worker finds them, and the records of each worker.
 
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -30,57 +31,113 @@ pub const TICKS: u32 = 100;
 /// Nanoseconds of a tick.
 const TICK_NS: u64 = 1_000_000_000 / TICKS as u64;
 
-/// The mark of a packet: the session that it belongs to, and the next service of its chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// Index of the record on the worker that owns the session, which processes the packet.
-    pub index: u32,
-    /// Generation of the record.
-    pub generation: u32,
-    /// Direction of the packet.
-    pub direction: Direction,
-    /// Position of the next service in the chain.
-    pub position: u8,
-    /// Whether the packet is an ICMP error about a packet of the session.
-    pub is_error: bool,
-    /// Whether the session began with this packet.
-    pub is_first: bool,
-}
+/// The mark of a packet: the session that it belongs to, and the next service of its chain. A word: the index of the record on the worker
+/// that owns the session, which processes the packet, 24 bits; direction 1, position 4, whether the session began with the packet 1, whether the packet is
+/// an ICMP error about one of the session 1, from bit 24 on; the generation of the record 32 bits.
+///
+/// PERF: the word is what packets carry, so that each service reads the parts that it needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Mark(u64);
+
+/// The lowest bits of the mark's parts.
+const DIRECTION: u32 = 24;
+const POSITION: u32 = 25;
+const FIRST: u64 = 1 << 29;
+const ERROR: u64 = 1 << 30;
+/// Positions there are.
+const POSITIONS: u64 = 0xf;
 
 impl Mark {
+    /// The mark of a packet at the beginning of its chain.
+    #[inline(always)]
+    pub(crate) fn new(index: u32, generation: u32, direction: Direction) -> Mark {
+        let index = index & (OWNED_MAX as u32 - 1);
+        Mark(u64::from(index) | u64::from(direction as u8) << DIRECTION | u64::from(generation) << 32)
+    }
     /// The mark of a packet of a session with this record, by whether the packet's source is the higher end.
     #[inline(always)]
     pub(crate) fn of(index: u32, identity: Identity, is_from_high: bool) -> Mark {
-        let direction = Direction::reverse(is_from_high != identity.is_from_high());
-        let generation = identity.generation();
-        Mark { index, generation, direction, position: 0, is_first: false, is_error: false }
+        Mark::new(index, identity.generation(), Direction::reverse(is_from_high != identity.is_from_high()))
+    }
+    /// The same of the packet that its session began with, or not.
+    #[inline(always)]
+    pub(crate) fn first(self, is_first: bool) -> Mark {
+        self.with(FIRST, is_first)
+    }
+    /// The same of an ICMP error, or not.
+    #[inline(always)]
+    pub(crate) fn error(self, is_error: bool) -> Mark {
+        self.with(ERROR, is_error)
+    }
+    #[inline(always)]
+    fn with(self, bit: u64, is_set: bool) -> Mark {
+        Mark(self.0 & !bit | if is_set { bit } else { 0 })
+    }
+    /// The same at a position of the chain, or at the last one there is.
+    #[inline(always)]
+    pub(crate) fn at(self, position: u8) -> Mark {
+        let position = u64::from(position).min(POSITIONS);
+        Mark(self.0 & !(POSITIONS << POSITION) | position << POSITION)
+    }
+    /// The same one position further on, if there is one.
+    #[inline(always)]
+    pub(crate) fn passed(self) -> Mark {
+        let last = POSITIONS << POSITION;
+        if self.0 & last == last { self } else { Mark(self.0 + (1 << POSITION)) }
+    }
+    /// Index of the record.
+    #[inline(always)]
+    pub fn index(self) -> u32 {
+        self.0 as u32 & (OWNED_MAX as u32 - 1)
+    }
+    /// Generation of the record.
+    #[inline(always)]
+    pub fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    /// Direction of the packet.
+    #[inline(always)]
+    pub fn direction(self) -> Direction {
+        Direction::reverse(self.0 >> DIRECTION & 1 != 0)
+    }
+    /// Position of the next service in the chain.
+    #[inline(always)]
+    pub fn position(self) -> u8 {
+        (self.0 >> POSITION & POSITIONS) as u8
+    }
+    /// Whether the session began with the packet.
+    #[inline(always)]
+    pub fn is_first(self) -> bool {
+        self.0 & FIRST != 0
+    }
+    /// Whether the packet is an ICMP error about a packet of the session.
+    #[inline(always)]
+    pub fn is_error(self) -> bool {
+        self.0 & ERROR != 0
     }
 }
 
-/// The bit of [`Mark::is_first`].
-const FIRST: u64 = 1 << 29;
-/// The bit of [`Mark::is_error`].
-const ERROR: u64 = 1 << 30;
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mark")
+            .field("index", &self.index())
+            .field("generation", &self.generation())
+            .field("direction", &self.direction())
+            .field("position", &self.position())
+            .field("is_first", &self.is_first())
+            .field("is_error", &self.is_error())
+            .finish()
+    }
+}
 
 impl Metadata for Mark {
     #[inline(always)]
     fn to_word(self) -> u64 {
-        let Mark { index, generation, direction, position, is_first, is_error } = self;
-        let lower = u64::from(index) | u64::from(direction as u8) << 24 | u64::from(position) << 25;
-        let flags = if is_first { FIRST } else { 0 } | if is_error { ERROR } else { 0 };
-        lower | flags | u64::from(generation) << 32
+        self.0
     }
     #[inline(always)]
     fn of_word(word: u64) -> Mark {
-        let direction = Direction::reverse(word & 1 << 24 != 0);
-        Mark {
-            index: word as u32 & (OWNED_MAX as u32 - 1),
-            generation: (word >> 32) as u32,
-            direction,
-            position: (word >> 25) as u8 & 0xf,
-            is_first: word & FIRST != 0,
-            is_error: word & ERROR != 0,
-        }
+        Mark(word)
     }
 }
 
@@ -310,12 +367,10 @@ impl Sessions {
     pub(crate) fn candidate_of(&self, home: &Home) -> Option<Reference> {
         self.directory.candidate(home)
     }
-    /// The same, whose record is fetched.
+    /// Fetches the record of a session.
     #[inline(always)]
-    pub(crate) fn candidate(&self, home: &Home) -> Option<Reference> {
-        let candidate = self.candidate_of(home)?;
-        quiver_engine::isa::prefetch(self.record(candidate)?);
-        Some(candidate)
+    pub(crate) fn prefetch_record(&self, reference: Reference) {
+        self.record(reference).into_iter().for_each(quiver_engine::isa::prefetch);
     }
     /// The record of a session.
     #[inline(always)]

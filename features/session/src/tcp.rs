@@ -51,9 +51,9 @@ pub enum FirstWithoutSyn {
 
 /// Follows a segment of a session that has not been blocked. The session may have another timeout afterwards.
 pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithoutSyn) {
-    let (before, direction) = (record.status(), mark.direction);
+    let (before, direction) = (record.status(), mark.direction());
     let mut status = before;
-    if mark.is_first && !segment.has(SYN) {
+    if mark.is_first() && !segment.has(SYN) {
         let (timeout, flags) = match first {
             FirstWithoutSyn::Remove => (NOW, NO_SYN),
             FirstWithoutSyn::Security => (SECURITY, NO_SYN | BLOCKED),
@@ -183,7 +183,7 @@ mod tests {
             let is_first = Direction::ALL.iter().all(|direction| self.0.traffic(*direction).0 == 0);
             self.0.touch(direction, 40 + length, 0);
             let segment = Segment { flags, sequence, acknowledgment, length, ..Segment::UNKNOWN };
-            let mark = Mark { index: 0, generation: 1, direction, position: 0, is_first, is_error: false };
+            let mark = Mark::new(0, 1, direction).first(is_first);
             follow(&self.0, mark, segment, first);
         }
         fn timeout(&self) -> u8 {

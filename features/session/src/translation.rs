@@ -121,8 +121,7 @@ impl Sessions {
 #[inline(always)]
 fn mark_at(sessions: &Sessions, at: Reference, direction: Direction) -> Option<Mark> {
     let identity = sessions.record(at)?.identity();
-    let mark = Mark { direction, ..Mark::of(at.index, identity, false) };
-    identity.is_live().then_some(mark)
+    identity.is_live().then(|| Mark::new(at.index, identity.generation(), direction))
 }
 
 impl Reads {
@@ -154,7 +153,7 @@ impl<'a> Work<'a> {
         (at, direction): (Reference, Direction),
         (is_first, is_error): (bool, bool),
     ) -> Option<Packet<'a>> {
-        let mark = Mark { is_first, is_error, ..mark_at(self.sessions, at, direction)? };
+        let mark = mark_at(self.sessions, at, direction)?.first(is_first).error(is_error);
         Packet::of(self.owned, |slot| self.tenant(slot), mark)
     }
     /// Counts a packet, and notes its time.

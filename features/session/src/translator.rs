@@ -131,14 +131,14 @@ impl<'a> Translator<'a> {
     /// The translation of a packet. None if its session has no second, or no first key of IPv4.
     #[inline(always)]
     pub fn translation(&self, packet: &Packet<'_>) -> Option<Translation> {
-        let (identity, line) = (packet.record.identity(), self.lines.get(packet.mark.index as usize)?);
+        let (identity, line) = (packet.record.identity(), self.lines.get(packet.mark.index() as usize)?);
         let rest = line.rest();
         if !rest.is_live() || !identity.format()?.is_ip4() {
             return None;
         }
         let is_inside_high = rest.has(INSIDE_HIGH);
         let is_outbound = identity.is_from_high() == is_inside_high;
-        let is_from_inside = (packet.mark.direction == Direction::Forward) == is_outbound;
+        let is_from_inside = (packet.mark.direction() == Direction::Forward) == is_outbound;
         // A second key is that of packets from the outside. The host is the higher end of a first one, or the lower.
         let ends = match is_from_inside {
             true => line.ends().exchanged_if(true),

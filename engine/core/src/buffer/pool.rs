@@ -497,6 +497,16 @@ impl Pool {
         };
         start..end.min(DATA)
     }
+    /// The first bytes of a packet, if its first buffer has so many.
+    #[inline(always)]
+    pub(crate) fn first_of<const N: usize>(&self, raw: Raw) -> Option<&[u8; N]> {
+        let start = usize::from(raw.offset);
+        // PERF: most packets have one buffer, so that its end is not read.
+        if raw.flags.has(Flags::CHAINED) || start > DATA.saturating_sub(N) {
+            return self.bytes_of(raw).first_chunk();
+        }
+        if (raw.length as usize) < N { None } else { self.data(raw.buffer)[start..].first_chunk() }
+    }
     #[inline(always)]
     pub(crate) fn bytes_of(&self, raw: Raw) -> &[u8] {
         &self.data(raw.buffer)[self.range(raw)]

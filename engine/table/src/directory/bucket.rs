@@ -115,7 +115,7 @@ impl Bucket {
 
     #[inline(always)]
     fn tags(&self) -> Tags {
-        Tags::of(|slot| self.0[slot].load(Ordering::SeqCst))
+        Tags::of(&self.0)
     }
 
     /// The entry in a slot.

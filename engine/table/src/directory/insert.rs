@@ -39,7 +39,7 @@ impl Directory {
     /// Never waits for another worker for more than some looks at a few lines.
     pub fn insert(&self, hash: u64, new: Reference, mut is_same: impl FnMut(Reference) -> bool) -> Inserted {
         let home = self.home(hash);
-        let entry = Entry::live(home.tag, new);
+        let entry = Entry::live(home.tag(), new);
         loop {
             let Some(survey) = self.survey(&home) else { return Inserted::Full };
             // Mostly the key is new, and there is nothing to search for.
@@ -71,9 +71,9 @@ impl Directory {
     fn survey(&self, home: &Home) -> Option<Surveys> {
         let (first, second) = (self.bucket(home.first)?, self.bucket(home.second)?);
         Some(Surveys {
-            first: first.survey(home.tag),
-            second: second.survey(home.tag),
-            is_passed: second.is_passed(home.spot),
+            first: first.survey(home.tag()),
+            second: second.survey(home.tag()),
+            is_passed: second.is_passed(home.spot()),
         })
     }
 
@@ -103,7 +103,7 @@ impl Directory {
             }
             // A search that comes by between these and the entry only looks further than it has to.
             for step in passed..step {
-                self.bucket(self.bucket_of(home, step))?.pass(home.spot);
+                self.bucket(self.bucket_of(home, step))?.pass(home.spot());
             }
             passed = passed.max(step);
             if let Some(slot) = bucket.put(entry, free) {
@@ -167,7 +167,7 @@ impl Directory {
     pub(super) fn insert_half(&self, hash: u64, new: Reference) -> (Place, Entry) {
         let home = self.home(hash);
         let survey = self.survey(&home).expect("buckets");
-        let mine = self.place(&home, &survey, Entry::live(home.tag, new).tentative()).expect("room");
+        let mine = self.place(&home, &survey, Entry::live(home.tag(), new).tentative()).expect("room");
         (mine.place, mine.entry)
     }
 }

@@ -9,10 +9,14 @@ pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 8 };
 /// A slot's tag is in the bits of its word from here on.
 pub(super) const TAG_SHIFT: u32 = 48;
 
-/// PERF: with SSE2, 20 instructions for a bucket in place of 50.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
+/// PERF: with SSE2, 11 instructions for a bucket in place of 50.
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 mod imp {
+    use std::arch::asm;
     use std::arch::x86_64::*;
+
+    use super::SLOTS;
+    use crate::sync::AtomicU64;
 
     /// The tags of eight slots, in their order.
     #[derive(Clone, Copy)]
@@ -21,8 +25,7 @@ mod imp {
     impl Tags {
         /// The tags of words, which are their upper 16 bits.
         #[inline(always)]
-        pub fn of(word: impl Fn(usize) -> u64) -> Tags {
-            let words = std::array::from_fn(word);
+        pub fn of(words: &[AtomicU64; SLOTS]) -> Tags {
             // SAFETY: each x86-64 CPU has SSE2.
             Tags(unsafe { packed(words) })
         }
@@ -39,13 +42,37 @@ mod imp {
         }
     }
 
+    /// The words, two by two, that other threads may write meanwhile: each is as it was at one moment.
     #[target_feature(enable = "sse2")]
     #[inline]
-    fn packed(words: [u64; 8]) -> __m128i {
-        let pair = |slot: usize| _mm_castsi128_ps(_mm_set_epi64x(words[slot + 1] as i64, words[slot] as i64));
+    fn pairs(words: &[AtomicU64; SLOTS]) -> [__m128i; 4] {
+        let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
+        // SAFETY: all eight words are there. The loads are the program's and not the compiler's, so they may meet stores of other threads;
+        // on x86 each aligned word of them is read at once, and no load passes an earlier locked instruction.
+        unsafe {
+            asm!(
+                "movdqu {a}, [{words}]",
+                "movdqu {b}, [{words} + 16]",
+                "movdqu {c}, [{words} + 32]",
+                "movdqu {d}, [{words} + 48]",
+                words = in(reg) words,
+                a = out(xmm_reg) a,
+                b = out(xmm_reg) b,
+                c = out(xmm_reg) c,
+                d = out(xmm_reg) d,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        [a, b, c, d]
+    }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn packed(words: &[AtomicU64; SLOTS]) -> __m128i {
+        let [a, b, c, d] = pairs(words).map(|pair| _mm_castsi128_ps(pair));
         // The upper halves of four words, and of those the upper halves: by a signed shift, so that nothing saturates.
-        let four = |slot| _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(pair(slot), pair(slot + 2)));
-        _mm_packs_epi32(_mm_srai_epi32::<16>(four(0)), _mm_srai_epi32::<16>(four(4)))
+        let four = |low, high| _mm_srai_epi32::<16>(_mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high)));
+        _mm_packs_epi32(four(a, b), four(c, d))
     }
 
     #[target_feature(enable = "sse2")]
@@ -57,9 +84,10 @@ mod imp {
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", not(loom))))]
+#[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
 mod imp {
     use crate::directory::tags::{SLOTS, TAG_SHIFT};
+    use crate::sync::{AtomicU64, Ordering};
 
     /// The tags of a bucket's slots, in their order.
     #[derive(Clone, Copy)]
@@ -67,8 +95,8 @@ mod imp {
 
     impl Tags {
         /// The tags of words, which are their upper 16 bits.
-        pub fn of(word: impl Fn(usize) -> u64) -> Tags {
-            Tags(std::array::from_fn(|slot| (word(slot) >> TAG_SHIFT) as u16))
+        pub fn of(words: &[AtomicU64; SLOTS]) -> Tags {
+            Tags(std::array::from_fn(|slot| (words[slot].load(Ordering::SeqCst) >> TAG_SHIFT) as u16))
         }
         /// The slots with a tag, a bit each.
         pub fn equal(self, tag: u16) -> u32 {

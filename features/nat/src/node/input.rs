@@ -150,9 +150,9 @@ impl Input {
     /// Whether a row was translated on its way from the inside, and comes back to it.
     fn is_hairpin(&self, (cx, work): (&Context<'_>, &Work<'_>), frame: &Frame, i: usize) -> bool {
         let Some(mark) = self.tables.reads.mark_of(cx, frame, i) else { return false };
-        let at = work.sessions.at(cx.worker, mark.index);
+        let at = work.sessions.at(cx.worker, mark.index());
         let session = work.sessions.translated(at).filter(|session| has(&session.second, flag::HAIRPIN));
-        session.is_some_and(|session| mark.direction == direction(&session, true))
+        session.is_some_and(|session| mark.direction() == direction(&session, true))
     }
     /// The session of a row; None if it begins one.
     ///

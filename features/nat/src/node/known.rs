@@ -1,8 +1,8 @@
 //! Received packets of sessions that are there: all of a frame at once.
 
 use quiver_engine::{BLOCK, Context, Frame, Rows};
-use quiver_session::key::plain_ip4;
-use quiver_session::node::pass::Work;
+use quiver_session::key::{PLAIN4, plain_ip4};
+use quiver_session::node::pass::{Latest, Work};
 use quiver_session::translator::Search;
 
 use super::tables::{Own, Tables, context};
@@ -43,11 +43,12 @@ impl KnownRows {
             if frame.rx[i] != received.interface {
                 received = tables.received(cx.guard, frame.rx[i]);
             }
-            let bytes = frame.bytes(cx.pool, i);
             // One that is long may not fit its link; one that has a mark may come back to the inside.
-            let is_short = ttl(bytes) > 1 && frame.length[i] <= rules.mtu_least;
-            let is_new = || is_short && tables.reads.mark_of(cx, frame, i).is_none();
-            let Some((ends, protocol)) = plain_ip4(bytes).filter(|_| is_new()) else {
+            let is_new = |header: &&[u8; PLAIN4]| {
+                let is_short = ttl(*header) > 1 && frame.length[i] <= rules.mtu_least;
+                is_short && tables.reads.mark_of(cx, frame, i).is_none()
+            };
+            let Some((ends, protocol)) = frame.first(cx.pool, i).filter(is_new).and_then(plain_ip4) else {
                 others.insert(i);
                 continue;
             };
@@ -60,7 +61,7 @@ impl KnownRows {
         for i in plain {
             translator.approach(&mut self.0[i]);
         }
-        let (now, mut tally) = (work.ticks(cx), Tally::default());
+        let (now, mut latest, mut tally) = (work.ticks(cx), Latest::default(), Tally::default());
         for i in plain {
             let search = &self.0[i];
             let Some(known) = translator.found(search) else {
@@ -70,7 +71,7 @@ impl KnownRows {
             if !cx.is_rehearsal() {
                 tally.count(&own.counters, search.is_from_inside(), (search.protocol(), frame.rx[i]));
             }
-            work.arrive((cx, frame, i), known, now);
+            work.arrive((cx, frame, i), known, (now, &mut latest));
         }
         tally.end(&own.counters);
         others

@@ -202,8 +202,8 @@ impl OutputEnd {
     /// Whether a row comes from the services of a session that is translated here.
     fn is_served(&self, (cx, work): (&Context<'_>, &Work<'_>), frame: &Frame, i: usize) -> bool {
         let Some(mark) = self.0.mark_of(cx, frame, i) else { return false };
-        let session = work.sessions.translated(work.sessions.at(cx.worker, mark.index));
+        let session = work.sessions.translated(work.sessions.at(cx.worker, mark.index()));
         let session = session.filter(|session| has(&session.second, flag::OUTPUT));
-        session.is_some_and(|session| mark.direction == direction(&session, true))
+        session.is_some_and(|session| mark.direction() == direction(&session, true))
     }
 }

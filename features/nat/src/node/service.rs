@@ -94,8 +94,8 @@ impl Rewrite {
         work: &Work<'_>,
         packet: Packet<'_>,
     ) -> Option<(Session, bool)> {
-        let session = work.sessions.translated(work.sessions.at(cx.worker, packet.mark.index))?;
-        let is_from_inside = packet.mark.direction == direction(&session, true);
+        let session = work.sessions.translated(work.sessions.at(cx.worker, packet.mark.index()))?;
+        let is_from_inside = packet.mark.direction() == direction(&session, true);
         let status = packet.record.status();
         let is_icmp = IpProtocol(session.second.key.protocol) == IpProtocol::ICMP4;
         if is_icmp && status.timeout != self.icmp_timeout && !cx.is_rehearsal() {

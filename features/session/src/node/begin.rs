@@ -6,7 +6,7 @@ use quiver_session_events::Reason;
 use quiver_table::Reference;
 
 use super::owner;
-use super::pass::{Known, Work};
+use super::pass::{Known, Latest, Work};
 use crate::key::{Format, Key};
 use crate::record::{Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark};
@@ -80,10 +80,10 @@ pub(super) fn go_on(
 ) -> bool {
     let Some(record) = work.sessions.record(reference) else { return false };
     let mark = Mark::of(reference.index, record.identity(), sought.is_from_high);
-    let mark = Mark { is_error: sought.is_error, is_first, ..mark };
+    let mark = mark.error(sought.is_error).first(is_first);
     if usize::from(reference.owner) == cx.worker {
         let now = work.ticks(cx);
-        work.arrive((cx, frame, i), Known { record, mark }, now);
+        work.arrive((cx, frame, i), Known { record, mark }, (now, &mut Latest::default()));
         return true;
     }
     frame.set_metadata(cx.pool, i, work.mark, mark);
@@ -92,14 +92,7 @@ pub(super) fn go_on(
 
 /// In a rehearsal nothing begins: the packet passes the services that it would pass.
 pub(super) fn rehearse(work: &Work<'_>, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize)) {
-    let mark = Mark {
-        index: OWNED_MAX as u32 - 1,
-        generation: 0,
-        direction: Direction::Forward,
-        position: 0,
-        is_first: true,
-        is_error: false,
-    };
+    let mark = Mark::new(OWNED_MAX as u32 - 1, 0, Direction::Forward).first(true);
     frame.set_metadata(cx.pool, i, work.mark, mark);
     work.rehearse(cx, frame, i);
 }

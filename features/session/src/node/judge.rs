@@ -49,7 +49,7 @@ impl Work<'_> {
                 self.refused((cx, frame, i), judged, reason);
                 frame.next[i] = arc;
             }
-            None => self.send_judged((cx, frame, i), (judged, mark.position), tenant),
+            None => self.send_judged((cx, frame, i), (judged, mark.position()), tenant),
         }
         true
     }

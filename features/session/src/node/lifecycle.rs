@@ -69,7 +69,7 @@ impl Lifecycle {
     /// Follows a packet of another protocol.
     fn other(&self, work: &Work<'_>, packet: Packet<'_>) {
         let status = packet.record.status();
-        if self.check.is_some() && status.state == State::Embryonic && packet.mark.direction == Direction::Reverse {
+        if self.check.is_some() && status.state == State::Embryonic && packet.mark.direction() == Direction::Reverse {
             work.set_status(packet, Status { state: State::Established, timeout: ESTABLISHED, ..status });
         }
     }
@@ -84,7 +84,7 @@ impl Lifecycle {
         (frame, i): (&Frame, usize),
         packet: Packet<'_>,
     ) -> Result<(), Next> {
-        let chain = &packet.tenant.chains[packet.mark.direction as usize];
+        let chain = &packet.tenant.chains[packet.mark.direction() as usize];
         if self.check.is_some_and(|check| chain.has(check)) {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Lifecycle {
         }
         let segment = match segment {
             Some(segment) => segment,
-            None if packet.mark.is_first => Segment::UNKNOWN,
+            None if packet.mark.is_first() => Segment::UNKNOWN,
             // A later fragment has no flags.
             None => return Ok(()),
         };
@@ -118,13 +118,13 @@ fn judge_strictly(
     (packet, segment): (Packet<'_>, Option<Segment>),
 ) -> Result<bool, Next> {
     let Packet { record, mark, .. } = packet;
-    let Some(windows) = work.sessions.windows(cx.worker, mark.index) else { return Ok(true) };
+    let Some(windows) = work.sessions.windows(cx.worker, mark.index()) else { return Ok(true) };
     // Its bytes cannot be known: fragments of it may be missing, or overlap.
     let segment = match segment.filter(|_| !is_fragment(bytes)) {
         Some(segment) => segment,
-        None => return if windows.has(mark.generation) || mark.is_first { Err(Next::Fragment) } else { Ok(true) },
+        None => return if windows.has(mark.generation()) || mark.is_first() { Err(Next::Fragment) } else { Ok(true) },
     };
-    match windows.judge((mark.generation, mark.direction), &segment, record.status()) {
+    match windows.judge((mark.generation(), mark.direction()), &segment, record.status()) {
         None | Some(Verdict::Follow) => Ok(true),
         Some(Verdict::Pass) => Ok(false),
         Some(Verdict::Flags) => Err(Next::Flags),

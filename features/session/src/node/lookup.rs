@@ -5,21 +5,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use quiver_engine::channel::Outbox;
+use quiver_engine::isa::prefetch;
 use quiver_engine::trace::Record;
 use quiver_engine::{BLOCK, Context, Frame, MetadataKey, Node, Pool, Row, Rows, arcs};
 use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
 use quiver_session_events::Reason;
-use quiver_table::Reference;
 use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
 use super::begin::{Sought, begin, go_on, refused, rehearse, takes_slow_path};
 use super::owner;
-use super::pass::{Known, Reads, Work};
+use super::pass::{Known, Latest, Reads, Work};
 use crate::interface::Tracked;
 use crate::key::{Ends4, Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
-use crate::sessions::Mark;
+use crate::sessions::{Mark, Sessions};
 use crate::slow_path::OddPackets;
 
 arcs! {
@@ -89,7 +89,7 @@ pub struct Lookup<P> {
     finder: Finder<P>,
     incoming: Arc<Row>,
     /// Keys of a frame's packets.
-    rows: Box<[Keyed; BLOCK]>,
+    rows: Box<KeyedRows>,
 }
 
 /// Finds the sessions of packets by keys of a format.
@@ -110,49 +110,92 @@ impl<P> Finder<P> {
 impl<P: Parser> Lookup<P> {
     /// The node, which counts packets of tenants.
     pub(crate) fn new(reads: Reads, incoming: Arc<Row>, finder: Finder<P>) -> Lookup<P> {
-        let (key, is_from_high) = Key::ip4(Ends4::default(), 0, IpProtocol(0));
-        let none = Keyed { key, hash: 0, home: Home::default(), candidate: None, is_from_high, is_error: false };
-        Lookup { reads, finder, incoming, rows: Box::new([none; BLOCK]) }
+        let (key, _) = Key::ip4(Ends4::default(), 0, IpProtocol(0));
+        let rows = KeyedRows { keyed: [Keyed::NONE; BLOCK], keys: [key; BLOCK] };
+        Lookup { reads, finder, incoming, rows: Box::new(rows) }
     }
 }
+
+/// The index of no record.
+const NOWHERE: u32 = u32::MAX;
 
 /// A row whose key is known.
 #[derive(Clone, Copy)]
 struct Keyed {
-    key: Key,
-    hash: u64,
+    /// As records have them: addresses of IPv4, or the hash of another key; ports with context; kind.
+    words: [u64; 3],
     home: Home,
-    /// The session that the key most likely has.
-    candidate: Option<Reference>,
+    /// Index of the session of this worker that most likely has the key.
+    candidate: u32,
     is_from_high: bool,
     is_error: bool,
 }
 
+impl Keyed {
+    const NONE: Keyed =
+        Keyed { words: [0; 3], home: Home::NONE, candidate: NOWHERE, is_from_high: false, is_error: false };
+}
+
+/// Rows of a frame by their keys.
+struct KeyedRows {
+    keyed: [Keyed; BLOCK],
+    /// Those of other formats than IPv4's, whose words are more.
+    keys: [Key; BLOCK],
+}
+
+impl KeyedRows {
+    /// Notes a row's key, and fetches where the directory has it.
+    #[inline(always)]
+    fn note(&mut self, sessions: &Sessions, i: usize, (key, is_from_high): (Key, bool), is_error: bool) {
+        let hash = sessions.hash(&key);
+        let mut first = key.address_words()[0];
+        if !key.format().is_ip4() {
+            first = hash;
+            self.keys[i] = key;
+        }
+        let (words, home) = ([first, key.ports_word(), key.kind()], sessions.prefetch(hash));
+        self.keyed[i] = Keyed { words, home, candidate: NOWHERE, is_from_high, is_error };
+    }
+    /// The key of a row.
+    fn key(&self, i: usize, format: Format) -> Key {
+        let Keyed { words: [addresses, ports, kind], .. } = self.keyed[i];
+        match format.is_ip4() {
+            true => Key::of_words([addresses, 0, 0, 0], ports, (kind as u8, format)),
+            false => self.keys[i],
+        }
+    }
+}
+
 impl<P: Parser> Node for Lookup<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let (finder, rows) = (&self.finder, &mut self.rows);
+        let (finder, rows) = (&self.finder, &mut *self.rows);
         let Some(work) = self.reads.begin(cx, Next::ARCS.len()) else {
             (0..frame.len()).for_each(|i| frame.next[i] = Next::NoTenant.into());
             return;
         };
         // PERF: the misses of a whole frame are under way together.
         let keyed = finder.keys(&work, (cx, frame), rows, &self.incoming);
+        let (sessions, records) = (work.sessions, &work.owned.records);
         for i in keyed {
-            let row = &mut rows[i];
-            row.candidate = work.sessions.candidate(&row.home);
+            let row = &mut rows.keyed[i];
+            let Some(candidate) = sessions.candidate_of(&row.home) else { continue };
+            if usize::from(candidate.owner) != cx.worker {
+                sessions.prefetch_record(candidate);
+            } else if let Some(record) = records.get(candidate.index) {
+                prefetch(record);
+                row.candidate = candidate.index;
+            }
         }
-        let now = work.ticks(cx);
+        let (is_ip4, now, mut latest) = (finder.format.is_ip4(), work.ticks(cx), Latest::default());
         for i in keyed {
-            let row = &rows[i];
-            let own = row.candidate.filter(|candidate| usize::from(candidate.owner) == cx.worker);
-            let own = own.and_then(|own| Some((own.index, work.owned.records.get(own.index)?)));
-            match own.filter(|(_, record)| record.is(&row.key, row.hash)) {
-                Some((index, record)) => {
-                    let mark = Mark::of(index, record.identity(), row.is_from_high);
-                    let mark = Mark { is_error: row.is_error, ..mark };
-                    work.arrive((cx, frame, i), Known { record, mark }, now);
+            let row = &rows.keyed[i];
+            let found = records.get(row.candidate).filter(|record| record.has_words(&row.words));
+            match found.filter(|record| is_ip4 || record.has_addresses(&rows.keys[i])) {
+                Some(record) => {
+                    let mark = Mark::of(row.candidate, record.identity(), row.is_from_high).error(row.is_error);
+                    work.arrive((cx, frame, i), Known { record, mark }, (now, &mut latest));
                 }
-                None => finder.search(&work, (cx, frame, i), row),
+                None => finder.search(&work, (cx, frame, i), rows),
             }
         }
     }
@@ -184,7 +227,7 @@ impl<P: Parser> Finder<P> {
         &self,
         work: &Work<'_>,
         (cx, frame): (&Context<'_>, &mut Frame),
-        rows: &mut [Keyed; BLOCK],
+        rows: &mut KeyedRows,
         incoming: &Row,
     ) -> Rows {
         let mut keyed = Rows::default();
@@ -202,26 +245,28 @@ impl<P: Parser> Finder<P> {
                 run = Run { slot, context: tenant.context, ..Run::default() };
             }
             let context = run.context;
-            let packet = frame.bytes(cx.pool, i);
             let plain = match self.format {
-                Format::IP4 => plain_ip4(packet).map(|(ends, of)| Key::ip4(ends, context, of)),
-                Format::IP6 => plain_ip6(packet).map(|(ends, of)| Key::ip6(ends, context, of)),
+                Format::IP4 => {
+                    let plain = frame.first(cx.pool, i).and_then(plain_ip4);
+                    plain.map(|(ends, of)| Key::ip4(ends, context, of))
+                }
+                Format::IP6 => {
+                    let plain = frame.first(cx.pool, i).and_then(plain_ip6);
+                    plain.map(|(ends, of)| Key::ip6(ends, context, of))
+                }
                 _ => None,
             };
-            let (key, is_from_high, is_error) = match plain {
-                Some((key, is_from_high)) => (key, is_from_high, false),
+            match plain {
+                Some(key) => rows.note(work.sessions, i, key, false),
                 None => match self.parse(work, cx, (frame, i), context) {
-                    Ok(found) => found,
+                    Ok((key, is_error)) => rows.note(work.sessions, i, key, is_error),
                     Err(why) => {
                         let arc = work.slow_path(slot, OddPackets::without_flow(self.format, why));
                         frame.next[i] = arc.unwrap_or_else(|| Next::from(why).into());
                         continue;
                     }
                 },
-            };
-            let hash = work.sessions.hash(&key);
-            let home = work.sessions.prefetch(hash);
-            rows[i] = Keyed { key, hash, home, candidate: None, is_from_high, is_error };
+            }
             keyed.insert(i);
             run.packets += 1;
             run.bytes += u64::from(frame.length[i]);
@@ -229,24 +274,25 @@ impl<P: Parser> Finder<P> {
         run.end(incoming, cx);
         keyed
     }
-    /// The key of a packet, whether its source is the higher end, and whether it is an ICMP error.
+    /// The key of a packet and whether its source is the higher end, and whether it is an ICMP error.
+    #[inline(never)]
     fn parse(
         &self,
         work: &Work<'_>,
         cx: &Context<'_>,
         (frame, i): (&Frame, usize),
         context: u32,
-    ) -> Result<(Key, bool, bool), NoFlow> {
+    ) -> Result<((Key, bool), bool), NoFlow> {
         let flow = P::flow(frame, cx.pool, i, work.upper)?;
-        let (key, is_from_high) = Key::new(flow.ends, context, (flow.protocol, self.format));
-        Ok((key, is_from_high, flow.is_error))
+        Ok((Key::new(flow.ends, context, (flow.protocol, self.format)), flow.is_error))
     }
     /// Finds the session of a row elsewhere than it most likely is, or begins one, or has services judge the row before.
     #[cold]
     #[inline(never)]
-    fn search(&self, work: &Work<'_>, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), row: &Keyed) {
+    fn search(&self, work: &Work<'_>, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), rows: &KeyedRows) {
         let slot = frame.hop[i] as u16;
-        let Keyed { key, hash, is_from_high, is_error, .. } = *row;
+        let (key, Keyed { is_from_high, is_error, .. }) = (rows.key(i, self.format), rows.keyed[i]);
+        let hash = work.sessions.hash(&key);
         let sought = Sought { key: &key, hash, is_from_high, is_error };
         let place = match (work.sessions.find(&key, hash), work.rows.get(usize::from(slot))) {
             (Some(there), _) => Ok((there, false)),

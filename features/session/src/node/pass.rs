@@ -9,13 +9,10 @@ use quiver_session_events::{Kind, Reason};
 use crate::key::Key;
 use crate::policy::{Judgment, Parsers};
 use crate::record::{Record, State, Status};
-use crate::service::{CHAIN_MAX, DROP};
+use crate::service::DROP;
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
-
-/// The position behind the longest chain.
-const POSITION_MAX: u8 = CHAIN_MAX as u8;
 
 /// Tables that nodes of services read.
 #[derive(Clone)]
@@ -32,6 +29,32 @@ pub struct Reads {
 pub struct Known<'a> {
     pub(crate) record: &'a Record,
     pub(crate) mark: Mark,
+}
+
+/// The tenant of the last packet.
+///
+/// PERF: most frames have packets of one tenant.
+#[derive(Clone, Copy)]
+pub struct Latest<'a> {
+    slot: u32,
+    tenant: Option<&'a TenantRow>,
+}
+
+impl Default for Latest<'_> {
+    fn default() -> Self {
+        Latest { slot: u32::MAX, tenant: None }
+    }
+}
+
+impl<'a> Latest<'a> {
+    /// The tenant in a slot.
+    #[inline(always)]
+    fn tenant(&mut self, work: &Work<'a>, slot: u16) -> Option<&'a TenantRow> {
+        if self.slot != u32::from(slot) {
+            *self = Latest { slot: slot.into(), tenant: work.tenant(slot) };
+        }
+        self.tenant
+    }
 }
 
 /// A packet of a session of this worker.
@@ -53,9 +76,9 @@ impl<'a> Packet<'a> {
         tenant: impl FnOnce(u16) -> Option<&'a TenantRow>,
         mark: Mark,
     ) -> Option<Packet<'a>> {
-        let record = owned.records.get(mark.index)?;
+        let record = owned.records.get(mark.index())?;
         let identity = record.identity();
-        if !identity.is_live() || identity.generation() != mark.generation {
+        if !identity.is_live_of(mark.generation()) {
             return None;
         }
         Some(Packet { record, tenant: tenant(identity.tenant())?, mark })
@@ -66,22 +89,22 @@ impl<'a> Packet<'a> {
         if self.record.is_blocked() {
             return DROP;
         }
-        let chain = &self.tenant.chains[self.mark.direction as usize];
+        let chain = &self.tenant.chains[self.mark.direction() as usize];
         // Services follow the packets of the ends, and not what routers say of them.
-        if self.mark.is_error { self.service_of_error() } else { chain.service(self.mark.position) }
+        if self.mark.is_error() { self.service_of_error() } else { chain.service(self.mark.position()) }
     }
     /// The number of the service of an ICMP error.
     #[cold]
     fn service_of_error(&self) -> u8 {
         let packets = self.record.identity().format().and_then(OddPackets::session_error);
         let service = packets.and_then(|packets| self.tenant.slow_paths.service(packets));
-        service.unwrap_or_else(|| self.tenant.chains[self.mark.direction as usize].last())
+        service.unwrap_or_else(|| self.tenant.chains[self.mark.direction() as usize].last())
     }
     /// Counts the packet of a row, and notes its time. An error prolongs no session, and belongs to no end.
     #[inline(always)]
     pub(crate) fn touch(&self, length: u32, now: u32) {
-        if !self.mark.is_error {
-            self.record.touch(self.mark.direction, length, now);
+        if !self.mark.is_error() {
+            self.record.touch(self.mark.direction(), length, now);
         }
     }
 }
@@ -158,17 +181,10 @@ impl<'a> Work<'a> {
         mut judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
         mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
-        // PERF: most frames have packets of one tenant.
-        let mut last = (u32::MAX, None);
-        let mut tenant = |slot: u16| {
-            if last.0 != u32::from(slot) {
-                last = (slot.into(), self.tenant(slot));
-            }
-            last.1
-        };
+        let mut latest = Latest::default();
         for i in 0..frame.len() {
             let mark = frame.metadata(cx.pool, i, self.mark);
-            match mark.and_then(|mark| Packet::of(self.owned, &mut tenant, mark)) {
+            match mark.and_then(|mark| Packet::of(self.owned, |slot| latest.tenant(self, slot), mark)) {
                 Some(packet) => serve(self, cx, frame, i, packet),
                 None if self.judge((cx, frame, i), &mut judge) => {}
                 None if self.rehearse(cx, frame, i) => {}
@@ -178,8 +194,14 @@ impl<'a> Work<'a> {
     }
     /// Counts a packet whose session has been found, and passes it on to the first service.
     #[inline(always)]
-    pub fn arrive(&self, (cx, frame, i): (&mut Context<'_>, &mut Frame, usize), known: Known<'_>, now: u32) {
-        let Some(packet) = self.packet_of(known.record, known.mark) else { return };
+    pub fn arrive(
+        &self,
+        (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
+        Known { record, mark }: Known<'_>,
+        (now, latest): (u32, &mut Latest<'a>),
+    ) {
+        let Some(tenant) = latest.tenant(self, record.identity().tenant()) else { return };
+        let packet = Packet { record, tenant, mark };
         if !cx.is_rehearsal() {
             packet.touch(frame.length[i], now);
         }
@@ -195,11 +217,6 @@ impl<'a> Work<'a> {
     pub fn packet(&self, cx: &Context<'_>, frame: &Frame, i: usize) -> Option<Packet<'a>> {
         Packet::of(self.owned, |slot| self.tenant(slot), frame.metadata(cx.pool, i, self.mark)?)
     }
-    /// The packet of a session that lives, by its record and mark.
-    #[inline(always)]
-    pub(crate) fn packet_of<'r>(&'r self, record: &'r Record, mark: Mark) -> Option<Packet<'r>> {
-        Some(Packet { record, tenant: self.tenant(record.identity().tenant())?, mark })
-    }
     /// Passes a row on to the next service of its chain.
     #[inline(always)]
     pub fn pass(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
@@ -209,8 +226,7 @@ impl<'a> Work<'a> {
     #[inline(always)]
     pub(crate) fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
         frame.next[i] = self.arcs + u16::from(service);
-        let position = (mark.position + 1).min(POSITION_MAX);
-        frame.set_metadata(cx.pool, i, self.mark, Mark { position, ..mark });
+        frame.set_metadata(cx.pool, i, self.mark, mark.passed());
     }
     /// The arc of packets that belong to no session, of the tenant in a slot, if they are not dropped.
     #[cold]
@@ -223,7 +239,7 @@ impl<'a> Work<'a> {
     pub fn rehearse(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize) -> bool {
         let mark = frame.metadata(cx.pool, i, self.mark).filter(|_| cx.is_rehearsal());
         let (Some(mark), Some(tenant)) = (mark, self.rows.get(frame.hop[i] as usize)) else { return false };
-        let service = tenant.chains[mark.direction as usize].service(mark.position);
+        let service = tenant.chains[mark.direction() as usize].service(mark.position());
         self.send(cx, frame, i, (mark, service));
         true
     }
@@ -237,7 +253,7 @@ impl<'a> Work<'a> {
     /// if it was not.
     #[inline(always)]
     pub(crate) fn status_changed(&self, packet: Packet<'_>, before: Status) {
-        self.status_changed_at(packet.mark.index, packet.tenant, (before, packet.record.status()));
+        self.status_changed_at(packet.mark.index(), packet.tenant, (before, packet.record.status()));
     }
     /// The same of a session by the index of its record: the status before and now.
     #[inline(always)]
