@@ -1,7 +1,7 @@
 //! The directory of sessions against a naive map, filled to its limits, and with many writers.
 use proptest::prelude::*;
 use quiver_table::{Directory, Inserted, KeyedHash, Reference};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -120,15 +120,39 @@ fn candidates_are_the_entries_of_most_keys() {
     assert!(right > 15_900 && wrong < 20, "{right} of 16,384, and {wrong} keys that are not there");
 }
 
-/// Workers insert and remove few keys, in records that they use again at once, while other keys change their records and stay.
-/// Each sees at once if a key has two entries, or if one that stays is not found.
+/// Records that nobody uses, each until all threads have gone on since it was freed: as sessions' records rest, so that none changes its
+/// key while another thread compares it.
+struct Resting<'a> {
+    /// Turns of all threads.
+    turns: &'a [AtomicUsize],
+    records: VecDeque<(usize, Vec<usize>)>,
+}
+
+impl Resting<'_> {
+    fn rest(&mut self, record: usize) {
+        let turns = self.turns.iter().map(|turn| turn.load(Ordering::SeqCst)).collect();
+        self.records.push_back((record, turns));
+    }
+    fn take(&mut self) -> Option<usize> {
+        let (_, then) = self.records.front()?;
+        let has_rested = self.turns.iter().zip(then).all(|(now, then)| now.load(Ordering::SeqCst) > *then);
+        has_rested.then(|| self.records.pop_front()).flatten().map(|(record, _)| record)
+    }
+}
+
+/// Workers insert and remove few keys, while other keys change their records and stay. Each sees at once if a key has two entries, or if
+/// one that stays is not found.
 #[test]
 fn many_writers_make_one_entry_per_key_and_lose_none() {
     const WORKERS: usize = 4;
     const KEYS: usize = 40;
-    const ROUNDS: usize = if cfg!(miri) { 60 } else { 60_000 };
-    /// Records of an owner; the last two take turns as the record of a key that stays.
-    const RECORDS: usize = 18;
+    const ROUNDS: usize = if cfg!(miri) { 60 } else { 8_000 };
+    /// Records of an owner.
+    const RECORDS: usize = 64;
+    /// Keys that an owner inserts at most.
+    const MINE: usize = 16;
+    /// The turn of a thread that has ended.
+    const ENDED: usize = usize::MAX;
     // The keys have three hashes, so that they overflow.
     let hash = |key: u64| hash(key as u32 % 3);
     let directory = Directory::new(KEYS + WORKERS).expect("address space");
@@ -139,49 +163,55 @@ fn many_writers_make_one_entry_per_key_and_lose_none() {
         move |to: Reference| records[usize::from(to.owner)][to.index as usize].load(Ordering::SeqCst) == key
     };
     let entries: Vec<AtomicUsize> = (0..KEYS).map(|_| AtomicUsize::new(0)).collect();
+    // Those of the workers, and of this thread.
+    let turns: Vec<AtomicUsize> = (0..=WORKERS).map(|_| AtomicUsize::new(0)).collect();
     let left: Vec<Vec<(u64, Reference)>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
             .map(|owner| {
-                let (directory, records, entries) = (&directory, &records, &entries);
+                let (directory, records, entries, turns) = (&directory, &records, &entries, &turns);
                 scope.spawn(move || {
                     let reference = |index: usize| Reference { owner: owner as u8, kind: 3, index: index as u32 };
                     let mut random = fastrand::Rng::with_seed(owner as u64);
-                    let (mut free, mut mine) = ((0..RECORDS - 2).collect::<Vec<_>>(), vec![]);
-                    let (stays, mut current) = ((KEYS + owner) as u64, RECORDS - 2);
+                    let records_of_none = (1..RECORDS).map(|record| (record, vec![0; turns.len()])).collect();
+                    let (mut resting, mut mine) = (Resting { turns, records: records_of_none }, vec![]);
+                    let (stays, mut current) = ((KEYS + owner) as u64, 0);
                     records[owner][current].store(stays, Ordering::SeqCst);
                     assert_eq!(directory.insert(hash(stays), reference(current), is(stays)), Inserted::New);
                     for _ in 0..ROUNDS {
+                        turns[owner].fetch_add(1, Ordering::SeqCst);
                         let key = random.u64(..KEYS as u64);
-                        if let Some(index) = free.pop() {
+                        if let Some(index) = resting.take() {
                             records[owner][index].store(key, Ordering::SeqCst);
                             match directory.insert(hash(key), reference(index), is(key)) {
                                 Inserted::New => {
                                     assert_eq!(entries[key as usize].fetch_add(1, Ordering::SeqCst), 0, "two entries");
-                                    assert!(
-                                        directory.find(hash(key), is(key)) == Some(reference(index)),
-                                        "lost at once"
-                                    );
+                                    let found = directory.find(hash(key), is(key));
+                                    assert_eq!(found, Some(reference(index)), "of key {key}, which was inserted");
                                     mine.push((key, reference(index)));
                                 }
                                 known => {
                                     assert!(known != Inserted::Full);
-                                    free.push(index);
+                                    resting.rest(index);
                                 }
                             }
                         }
-                        if mine.len() > random.usize(..RECORDS - 2) {
+                        if mine.len() > random.usize(..MINE) {
                             let (key, to) = mine.swap_remove(random.usize(..mine.len()));
                             entries[key as usize].fetch_sub(1, Ordering::SeqCst);
                             assert!(directory.remove(hash(key), to), "an entry was lost");
-                            free.push(to.index as usize);
+                            resting.rest(to.index as usize);
                         }
-                        // The key that stays has another record; the old one gets a key that nobody looks for.
-                        let next = 2 * RECORDS - 3 - current;
-                        records[owner][next].store(stays, Ordering::SeqCst);
-                        assert!(directory.replace(hash(stays), reference(current), reference(next)));
-                        records[owner][current].store(u64::MAX, Ordering::SeqCst);
-                        current = next;
+                        // The key that stays has another record.
+                        match resting.take() {
+                            Some(next) => {
+                                records[owner][next].store(stays, Ordering::SeqCst);
+                                assert!(directory.replace(hash(stays), reference(current), reference(next)));
+                                resting.rest(std::mem::replace(&mut current, next));
+                            }
+                            None => thread::yield_now(),
+                        }
                     }
+                    turns[owner].store(ENDED, Ordering::SeqCst);
                     mine.push((stays, reference(current)));
                     mine
                 })
@@ -189,6 +219,7 @@ fn many_writers_make_one_entry_per_key_and_lose_none() {
             .collect();
         let mut looks = 0_u64;
         while workers.iter().any(|worker| !worker.is_finished()) {
+            turns[WORKERS].fetch_add(1, Ordering::SeqCst);
             // Those that were there and stayed.
             for owner in 0..WORKERS as u64 {
                 let key = KEYS as u64 + owner;
