@@ -60,10 +60,15 @@ impl Flow {
         };
         let (source, destination, begins) = ports(protocol, fields.source.is_ipv6(), fields.upper?)?;
         let ends = (End { address: from, port: source }, End { address: to, port: destination });
-        let is_from_high = ends.0 > ends.1;
-        let context = interface << 1 | u32::from(is_from_high != is_sent);
+        let context = context(interface, ends.0 > ends.1, is_sent);
         Some(Flow { key: Key::new(ends, context, (protocol, format)), begins })
     }
+}
+
+/// The context of a key: the interface, and which end it receives from.
+#[inline(always)]
+pub fn context(interface: u32, is_from_high: bool, is_sent: bool) -> u32 {
+    interface << 1 | u32::from(is_from_high != is_sent)
 }
 
 /// A session as it is listed: where it is, and the first packet as far as its key has it.

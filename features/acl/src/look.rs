@@ -7,7 +7,8 @@ use quiver_engine::{Flags, Isa, Mask, Mask8, PacketLanes, Paged, Quarters, arcs}
 use quiver_interface::Direction;
 use quiver_ip::family::BACK;
 use quiver_ip::upper::Upper;
-use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, V4, V6};
+use quiver_session::key::{Ends4, plain_ip4};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, IpProtocol, V4, V6};
 
 use crate::lanes::{FieldLanes, Ruled};
 use crate::lists::{Known, Lists};
@@ -40,6 +41,11 @@ pub trait Look: Clone + Send + 'static {
     /// A packet's fields, from where the node's packets of this direction begin. An error if it has none but should, None where it
     /// is none of ours.
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable>;
+    /// The fields of a plain packet of IPv4 that has a session by these; None of others, also where the node has other packets.
+    #[inline(always)]
+    fn plain(_packet: &[u8], _direction: Direction) -> Option<Plain> {
+        None
+    }
     /// Its nodes, and how they find fields.
     fn look() -> ([&'static str; 2], FindFields) {
         (Self::NODES, Self::fields)
@@ -47,6 +53,35 @@ pub trait Look: Clone + Send + 'static {
     /// Checks `those` packets, whose length counts from the window's start. Returns the permitted ones, and those whose
     /// windows end too early.
     fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2];
+}
+
+/// Fields of a plain packet: TCP or UDP over IPv4 without options, and no fragment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plain {
+    /// Addresses and ports.
+    pub ends: Ends4,
+    /// Protocol.
+    pub protocol: IpProtocol,
+    /// Flags of TCP.
+    pub tcp_flags: u8,
+}
+
+impl Plain {
+    /// Those of a packet that begins with its IP header.
+    #[inline(always)]
+    fn of(packet: &[u8]) -> Option<Plain> {
+        /// Where TCP has its flags, behind an IP header without options (RFC 9293, 3.1).
+        const FLAGS: usize = 33;
+        let (ends, protocol) = packet.first_chunk().and_then(plain_ip4)?;
+        let tcp_flags = if protocol == IpProtocol::TCP { *packet.get(FLAGS)? } else { 0 };
+        Some(Plain { ends, protocol, tcp_flags })
+    }
+}
+
+/// Where packets of layer 3 begin, of those that a node of this direction gets.
+#[inline(always)]
+fn routed_start(direction: Direction) -> usize {
+    if direction == Direction::Tx { BACK as usize } else { 0 }
 }
 
 /// See [`Look::fields`].
@@ -137,9 +172,15 @@ impl<F: Ruled> Look for Routed<F> {
     const BACK: u32 = BACK;
     const READS: Quarters = quiver_ip::upper::reads::<F>();
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable> {
-        let start = if direction == Direction::Tx { BACK as usize } else { 0 };
-        let packet = packet.get(start..).ok_or(Unreadable)?;
+        let packet = packet.get(routed_start(direction)..).ok_or(Unreadable)?;
         Fields::of::<F>(packet).map(Some).ok_or(Unreadable)
+    }
+    #[inline(always)]
+    fn plain(packet: &[u8], direction: Direction) -> Option<Plain> {
+        if F::VERSION != V4::VERSION {
+            return None;
+        }
+        Plain::of(packet.get(routed_start(direction)..)?)
     }
     #[inline(always)]
     fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2] {

@@ -2,13 +2,13 @@
 //! begins a session once it has decided.
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Frame, Rows, Seed};
-use quiver_session::admission::{Observed, Search};
+use quiver_engine::{BLOCK, Context, Frame, Rows, Seed};
+use quiver_session::admission::{Observed, PlainSearch, Search};
 use quiver_session::node::pass::{Reads, Work};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, context};
 use crate::lists::Known;
-use crate::look::{ListsOf, Next, Unreadable};
+use crate::look::{ListsOf, Next, Plain, Unreadable};
 use crate::reflect::Reflecting;
 use crate::rule::{Action, Fields};
 
@@ -21,6 +21,8 @@ pub struct Sessions {
     of: Reflecting,
     /// Packets of a frame.
     sought: Vec<Sought>,
+    /// Plain ones by their rows, with the flags of TCP.
+    plain: Box<[(PlainSearch, u8); BLOCK]>,
 }
 
 /// A packet whose session is sought.
@@ -43,11 +45,47 @@ impl Sought {
 impl Sessions {
     /// Sessions of lists; `begun` hears of a worker's first one.
     pub fn new(reads: Reads, begun: Outbox<()>, of: Reflecting) -> Sessions {
-        Sessions { reads, begun, of, sought: vec![] }
+        Sessions { reads, begun, of, sought: vec![], plain: Box::new([(PlainSearch::NONE, 0); BLOCK]) }
     }
     /// Those of a worker.
     pub fn of(&self, seed: Seed) -> Sessions {
         Sessions { begun: self.begun.of(seed), ..self.clone() }
+    }
+    /// Lets plain packets of this worker's sessions pass; returns the other rows. `look` says interface, direction and fields of a row,
+    /// if its packet is plain.
+    pub(crate) fn pass_known(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+        rows: Rows,
+        look: impl Fn(&Context<'_>, &Frame, usize) -> Option<(u32, bool, Plain)>,
+    ) -> Rows {
+        let Some(work) = self.reads.begin(cx, Next::ARCS.len()) else { return rows };
+        let (mut plain, mut others) = (Rows::default(), Rows::default());
+        for i in rows {
+            let Some((interface, is_sent, fields)) = look(cx, frame, i) else {
+                others.insert(i);
+                continue;
+            };
+            let ends = fields.ends.in_order();
+            let kind = (fields.protocol, self.of.formats.ip4);
+            self.plain[i] = (work.search_plain(ends, context(interface, ends.1, is_sent), kind), fields.tcp_flags);
+            plain.insert(i);
+        }
+        for i in plain {
+            work.approach_plain(&mut self.plain[i].0);
+        }
+        let now = work.ticks(cx);
+        for i in plain {
+            let (search, tcp_flags) = &self.plain[i];
+            let observed = Observed { tcp_flags: *tcp_flags, length: frame.length[i] };
+            if work.admits_plain((cx, now), search, observed) {
+                frame.next[i] = Next::Pass.into();
+            } else {
+                others.insert(i);
+            }
+        }
+        others
     }
     /// Begins to search for the sessions of rows. `look` says interface, direction and fields of a row. Rows without fields leave.
     pub(crate) fn seek(

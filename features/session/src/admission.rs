@@ -6,7 +6,8 @@
 //!
 //! A room has a slot of its own ([`Tenants::add_own`](crate::tenant::Tenants::add_own)) and a format of keys of its own, so that no other
 //! session meets its packets. Nodes search for the keys of a frame in three steps, so that the misses of all are under way together:
-//! [`Sessions::search`], [`Sessions::approach`], [`Work::admits`].
+//! [`Sessions::search`], [`Sessions::approach`], [`Work::admits`]. For plain packets of IPv4, whose session belongs to the worker, there is a
+//! shorter way: [`Work::search_plain`], [`Work::approach_plain`], [`Work::admits_plain`].
 
 use std::io;
 
@@ -18,9 +19,10 @@ use quiver_table::directory::Home;
 use quiver_wire::IpProtocol;
 
 use crate::expiry::begin;
-use crate::key::Key;
+use crate::key::{Ends4, Format, Key, kind, ports_word};
 use crate::node::pass::Work;
 use crate::record::{Direction, Record, State, Status};
+use crate::second::reference;
 use crate::sessions::{Found, Sessions};
 use crate::tcp::watched;
 use crate::timeouts::ESTABLISHED;
@@ -42,6 +44,26 @@ pub struct Search {
     /// The session that the key most likely has.
     candidate: Option<Reference>,
     is_from_high: bool,
+}
+
+/// The index of no record.
+const NOWHERE: u32 = u32::MAX;
+
+/// A plain packet of IPv4 whose session is searched for among those of this worker.
+#[derive(Clone, Copy)]
+pub struct PlainSearch {
+    /// As records have them: addresses, ports with context, kind.
+    words: [u64; 3],
+    home: Home,
+    /// Index of the session that most likely has the key.
+    candidate: u32,
+    is_from_high: bool,
+}
+
+impl PlainSearch {
+    /// Finds nothing.
+    pub const NONE: PlainSearch =
+        PlainSearch { words: [0; 3], home: Home::NONE, candidate: NOWHERE, is_from_high: false };
 }
 
 /// The part of a packet that its session notes.
@@ -79,7 +101,44 @@ impl Work<'_> {
     pub fn admits(&self, cx: &Context<'_>, search: &Search, packet: Observed) -> bool {
         let Some(session) = self.sessions.found(search) else { return false };
         if !cx.is_rehearsal() {
-            self.note(cx, session, (search, false), packet);
+            let is_tcp = search.key.protocol() == IpProtocol::TCP.0;
+            self.note((cx, self.ticks(cx)), session, (search.is_from_high, is_tcp, false), packet);
+        }
+        true
+    }
+    /// Begins the search for the session of a plain packet, by its ends in their order and whether the source is the higher one. The
+    /// directory's lines are fetched.
+    #[inline(always)]
+    pub fn search_plain(
+        &self,
+        (ends, is_from_high): (Ends4, bool),
+        context: u32,
+        (protocol, format): (IpProtocol, Format),
+    ) -> PlainSearch {
+        let words = [ends.addresses, ports_word(ends.ports, context), kind(protocol.0, format)];
+        let home = self.sessions.prefetch(self.sessions.hash_of(&words));
+        PlainSearch { words, home, candidate: NOWHERE, is_from_high }
+    }
+    /// Goes on once the directory is near: fetches the record.
+    #[inline(always)]
+    pub fn approach_plain(&self, search: &mut PlainSearch) {
+        let candidate = self.sessions.candidate_of(&search.home);
+        let Some(own) = candidate.filter(|candidate| usize::from(candidate.owner) == self.worker) else { return };
+        if let Some(record) = self.owned.records.get(own.index) {
+            quiver_engine::isa::prefetch(record);
+            search.candidate = own.index;
+        }
+    }
+    /// Whether the packet of a search belongs to a session of this worker, which notes it. The time is that of [`Work::ticks`].
+    #[inline(always)]
+    pub fn admits_plain(&self, (cx, now): (&Context<'_>, u32), search: &PlainSearch, packet: Observed) -> bool {
+        let PlainSearch { words, candidate: index, is_from_high, .. } = search;
+        let found = self.owned.records.get(*index).filter(|record| record.has_words(words));
+        let Some(record) = found else { return false };
+        if !cx.is_rehearsal() {
+            let is_tcp = words[2] as u8 == IpProtocol::TCP.0;
+            let at = reference(self.worker, *index);
+            self.note((cx, now), (at, record), (*is_from_high, is_tcp, false), packet);
         }
         true
     }
@@ -105,7 +164,8 @@ impl Work<'_> {
             }
         };
         if let Some(record) = self.sessions.record(at) {
-            self.note(cx, (at, record), (search, is_first), packet);
+            let is_tcp = search.key.protocol() == IpProtocol::TCP.0;
+            self.note((cx, self.ticks(cx)), (at, record), (search.is_from_high, is_tcp, is_first), packet);
         }
         true
     }
@@ -113,18 +173,17 @@ impl Work<'_> {
     #[inline(always)]
     fn note(
         &self,
-        cx: &Context<'_>,
+        (cx, now): (&Context<'_>, u32),
         (at, record): (Reference, &Record),
-        (search, is_first): (&Search, bool),
+        (is_from_high, is_tcp, is_first): (bool, bool, bool),
         packet: Observed,
     ) {
         let (identity, is_own) = (record.identity(), usize::from(at.owner) == cx.worker);
-        let direction = Direction::reverse(search.is_from_high != identity.is_from_high());
+        let direction = Direction::reverse(is_from_high != identity.is_from_high());
         match is_own {
-            true => record.touch(direction, packet.length, self.ticks(cx)),
-            false => record.prolong(self.ticks(cx)),
+            true => record.touch(direction, packet.length, now),
+            false => record.prolong(now),
         }
-        let is_tcp = search.key.protocol() == IpProtocol::TCP.0;
         let change = |status: Status| match is_tcp {
             true => watched(status, (direction, is_first), packet.tcp_flags),
             false if direction == Direction::Reverse => Status { state: State::Established, ..status },

@@ -318,7 +318,7 @@ impl Ends4 {
     ///
     /// PERF: as numbers, so that the end in the higher bits decides, and no part is cut out. It is the lower end where the number is the less one.
     #[inline(always)]
-    pub(crate) fn in_order(self) -> (Ends4, bool) {
+    pub fn in_order(self) -> (Ends4, bool) {
         let other = Ends4 { addresses: self.addresses.rotate_left(32), ports: self.ports.rotate_left(16) };
         let number = |ends: Ends4| u128::from(ends.addresses) << 64 | u128::from(ends.ports);
         let is_from_high = number(self) > number(other);
