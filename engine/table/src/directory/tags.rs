@@ -15,7 +15,7 @@ mod imp {
     use std::arch::asm;
     use std::arch::x86_64::*;
 
-    use super::SLOTS;
+    use crate::directory::tags::SLOTS;
     use crate::sync::AtomicU64;
 
     /// The tags of eight slots, in their order.
