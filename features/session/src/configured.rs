@@ -2,17 +2,22 @@
 
 use quiver_control::{Change, Control, ObjectError};
 
+use crate::cookies::challenge::set_secret;
 use crate::expiry::{end_sessions_of, review_sessions_of};
 use crate::interface::no_space;
+use crate::node::lifecycle::{LIFECYCLE, TCP_CHECK};
 use crate::pressure::Watermarks;
 use crate::room::{Room, secret};
 use crate::service::{CHAIN_MAX, Chain, Services};
 use crate::slow_path::SlowPaths;
-use crate::tenant::{EntryMode, TENANTS_MAX, TcpChecks, Tenant, TenantRow, Tenants, next_revision};
+use crate::tenant::{CookieRules, EntryMode, TENANTS_MAX, TcpChecks, Tenant, TenantRow, Tenants, next_revision};
 use crate::timeouts::Timeouts;
 
 /// Highest share of the table, in percent, that a watermark may be.
 const ADAPTIVE_MAX: u32 = 1000;
+
+/// Maximum segment sizes that answers with cookies may announce.
+const MSS_RANGE: std::ops::RangeInclusive<u16> = 536..=8960;
 
 /// Checks a tenant on its own.
 pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
@@ -38,12 +43,40 @@ pub(crate) fn check(tenant: &Tenant) -> Result<(), ObjectError> {
         let error = ObjectError::field("adaptive-end", format!("it is not above adaptive-start ({start} %)"));
         return Err(error.remedy("say more than that, or 0 for both, so that timeouts do not shrink"));
     }
+    check_cookies(tenant)?;
     let mut names: Vec<_> = tenant.timeouts.iter().map(|timeout| &timeout.name).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(ObjectError::field("timeouts", format!("`{}` is set twice", pair[0])).remedy("set it once")),
         None => Ok(()),
     }
+}
+
+/// Checks that SYNs of a tenant can be answered by cookies, if they are to be.
+fn check_cookies(tenant: &Tenant) -> Result<(), ObjectError> {
+    if !MSS_RANGE.contains(&tenant.syn_cookies_mss) {
+        let error = ObjectError::field("syn-cookies-mss", format!("{} is out of range", tenant.syn_cookies_mss));
+        return Err(error.remedy(format!("say {} to {}", MSS_RANGE.start(), MSS_RANGE.end())));
+    }
+    if tenant.syn_cookies.is_none() {
+        return Ok(());
+    }
+    if tenant.entry == EntryMode::SessionFirst {
+        let error = ObjectError::field(
+            "syn-cookies",
+            "no policy is asked before a SYN is answered: the entry is session-first",
+        );
+        return Err(error.remedy("set the entry to policy-first, or leave syn-cookies out"));
+    }
+    let follows = |services: &[String]| services.iter().any(|name| [LIFECYCLE, TCP_CHECK].contains(&name.as_str()));
+    for (field, services) in [("forward", &tenant.forward), ("reverse", &tenant.reverse)] {
+        // A chain without services drops all packets, and answers none.
+        if !services.is_empty() && !follows(services) {
+            let error = ObjectError::field(field, "syn-cookies need a service that follows TCP connections");
+            return Err(error.remedy(format!("name {LIFECYCLE} or {TCP_CHECK}, or leave syn-cookies out")));
+        }
+    }
+    Ok(())
 }
 
 /// The chain of services by their names.
@@ -92,7 +125,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     };
     let judges = match tenant.entry {
         EntryMode::SessionFirst => Chain::default(),
-        EntryMode::PolicyFirst => control.room::<Services>().judges(&chains[0]),
+        EntryMode::PolicyFirst => control.room::<Services>().judges(&chains[0], tenant.syn_cookies.is_some()),
     };
     if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.source_sessions_max.is_some()) {
         sessions.count_sources(secret()).map_err(no_space)?;
@@ -100,6 +133,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     let is_strict = tenant.tcp == TcpChecks::Strict;
     if let Some(sessions) = control.room::<Room>().sessions().filter(|_| is_strict) {
         sessions.keep_windows().map_err(no_space)?;
+    }
+    if tenant.syn_cookies.is_some() {
+        set_secret(control);
+    }
+    if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.syn_cookies.is_some()) {
+        sessions.keep_proxies().map_err(no_space)?;
     }
     let mut tenants = control.room_mut::<Tenants>();
     let slot = match tenants.slot(tenant.id) {
@@ -125,6 +164,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         timeouts,
         closing: None,
         slow_paths,
+        cookies: tenant.syn_cookies.map(|watermark| CookieRules { watermark, mss: tenant.syn_cookies_mss }),
     };
     tenants.set(slot, new);
     drop(tenants);

@@ -172,6 +172,9 @@ pub(crate) fn begin(control: &Control) -> io::Result<()> {
         if tenants.are_strict() {
             sessions.keep_windows()?;
         }
+        if tenants.have_cookies() {
+            sessions.keep_proxies()?;
+        }
     }
     if let Some(begun) = begun {
         control.spawn("sessions", rounds(control.clone(), begun));

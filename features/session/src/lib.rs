@@ -5,6 +5,7 @@
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, [`pressure`]: when they
 //!   end earlier, and `expiry`: that they do.
 //! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
+//! - `cookies`: SYN cookies, and connections that the router opens behind them.
 //! - [`slow_path`]: nodes for packets without a session; `slow_path_command`: their commands.
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call; [`translator`]: the same for frames. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
@@ -19,6 +20,7 @@ pub mod admission;
 mod api;
 mod command;
 mod configured;
+pub mod cookies;
 mod event_command;
 mod events;
 pub mod expiry;
@@ -67,6 +69,8 @@ use quiver_ip::node::describe;
 use quiver_ip::upper;
 use quiver_wire::{V4, V6};
 
+use cookies::challenge::{self, Challenge, CookieRoom};
+use cookies::splice::{self, Splice};
 use exporters::EventRoom;
 use interface::Tracked;
 use key::{Formats, KeyFormat};
@@ -131,6 +135,7 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     register_lifecycle(control, &reads)?;
     register_service(control, Service::terminal(<V4 as quiver_ip::Family>::NAMES.lookup))?;
     register_service(control, Service::terminal(<V6 as quiver_ip::Family>::NAMES.lookup))?;
+    register_cookies(control, &reads)?;
     tenant_command::register(control);
     command::register(control);
     event_command::register(control);
@@ -164,6 +169,29 @@ fn register_create(control: &Control, reads: &Reads, begun: &Outbox<()>) -> Resu
     undecided(control, name, Undecided::NodeBefore, &["no-session"]);
     let full = ["session-table-full", "session-quota", "session-source-quota"];
     undecided(control, name, Undecided::Load, &full);
+    Ok(())
+}
+
+/// Registers the nodes of SYN cookies. Their places among the services are fixed.
+fn register_cookies(control: &Control, reads: &Reads) -> Result<(), SessionError> {
+    control.insert_room(CookieRoom::default());
+    let (cookies, of_challenge, of_splice) = (control.room::<CookieRoom>().0.clone(), reads.clone(), reads.clone());
+    let specs = [
+        NodeSpec::new(challenge::NAME, challenge::Next::ARCS, move |_| {
+            Challenge::new(of_challenge.clone(), cookies.clone())
+        }),
+        NodeSpec::new(splice::NAME, splice::Next::ARCS, move |_| Splice(of_splice.clone())),
+    ];
+    for (spec, number) in specs.into_iter().zip([service::COOKIE, service::PROXY]) {
+        let name = spec.name();
+        control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
+        register_service(control, Service::new(name))?;
+        debug_assert_eq!(control.room::<Services>().all()[usize::from(number)].name, name);
+        by_tenant(control, name);
+        undecided(control, name, Undecided::NodeBefore, &["no-session"]);
+        undecided(control, name, Undecided::Load, &["no-buffers"]);
+    }
+    undecided(control, splice::NAME, Undecided::Packet, &["not-connected"]);
     Ok(())
 }
 

@@ -31,10 +31,27 @@ pub(crate) fn name(counter: &str) -> String {
     format!("{COUNTERS}/{counter}")
 }
 
-/// Sessions by state, and denials by reason, by the slot of a tenant.
+/// What becomes of SYN cookies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cookie {
+    /// It was sent.
+    Sent = 0,
+    /// It was returned, and a connection begins.
+    Valid = 1,
+    /// A segment without a session has none, or one that is too old.
+    Invalid = 2,
+}
+
+impl Cookie {
+    /// Names, by number.
+    pub const NAMES: [&'static str; 3] = ["sent", "valid", "invalid"];
+}
+
+/// Sessions by state, denials by reason, and SYN cookies, by the slot of a tenant.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     live: [Counters<Counter>; 3],
+    cookies: [Counters<Counter>; 3],
     /// By the number of the reason; None of reasons that are no denial's.
     denied: Vec<Option<Counters<Counter>>>,
 }
@@ -56,16 +73,21 @@ impl Metrics {
             let description = Description::by_name("Sessions that there are.", naming(Some("state")));
             counters("live", state.name(), description.gauge().metric("sessions"))
         });
+        let cookies = Cookie::NAMES.map(|name| {
+            let help = "SYN cookies that were sent, and segments that returned one, or none.";
+            let description = Description::by_name(help, naming(Some("result"))).metric("sessions_syn_cookies");
+            counters("syn-cookies", name, description)
+        });
         let of_reason = |reason: Reason| {
             let help = "Packets that were dropped because they would have begun a session.";
             let description = Description::by_name(help, naming(Some("reason"))).metric("sessions_denied");
             let name = reason.name().filter(|_| reason.is_denial())?;
             Some(counters("denied", name, description))
         };
-        Metrics { live, denied: Reason::ALL.map(of_reason).into() }
+        Metrics { live, cookies, denied: Reason::ALL.map(of_reason).into() }
     }
     fn all(&self) -> impl Iterator<Item = &Counters<Counter>> {
-        self.live.iter().chain(self.denied.iter().flatten())
+        self.live.iter().chain(&self.cookies).chain(self.denied.iter().flatten())
     }
     /// Begins to count in a slot, from zero on.
     pub(crate) fn begin(&self, slot: u16) {
@@ -76,8 +98,16 @@ impl Metrics {
     }
     /// Sessions of a slot by state, roughly while workers change them.
     pub(crate) fn live(&self, slot: u16) -> [u64; 3] {
+        State::ALL.map(|state| self.live_in(slot, state))
+    }
+    /// Sessions of a slot in a state, roughly while workers change them.
+    pub(crate) fn live_in(&self, slot: u16, state: State) -> u64 {
         // A session of a worker may change its state between two of these sums.
-        self.live.each_ref().map(|counters| (counters.sum(slot.into()) as i64).max(0) as u64)
+        (self.live[state as usize].sum(slot.into()) as i64).max(0) as u64
+    }
+    /// Cookies of a slot, by the number of what became of them.
+    pub(crate) fn cookies(&self, slot: u16) -> [u64; 3] {
+        self.cookies.each_ref().map(|counters| counters.sum(slot.into()))
     }
     /// Denials of a slot by reason: those that there were.
     pub(crate) fn denied(&self, slot: u16) -> Vec<(Reason, u64)> {
@@ -90,7 +120,8 @@ impl Metrics {
     pub(crate) fn of(&self, worker: usize) -> Own {
         let live = self.live.each_ref().map(|counters| counters.row(worker));
         let denied = self.denied.iter().map(|counters| Some(counters.as_ref()?.row(worker))).collect();
-        Own { live, denied }
+        let cookies = self.cookies.each_ref().map(|counters| counters.row(worker));
+        Own { live, denied, cookies }
     }
 }
 
@@ -98,6 +129,7 @@ impl Metrics {
 pub(crate) struct Own {
     live: [Arc<Row<Counter>>; 3],
     denied: Box<[Option<Arc<Row<Counter>>>]>,
+    cookies: [Arc<Row<Counter>>; 3],
 }
 
 impl Own {
@@ -120,6 +152,10 @@ impl Own {
     /// A session has ended in a state.
     pub(crate) fn ended(&self, slot: u16, state: State) {
         self.take(slot, state);
+    }
+    /// A cookie was sent, or comes back, or none does.
+    pub(crate) fn cookie(&self, slot: u16, cookie: Cookie) {
+        self.cookies[cookie as usize].add(slot.into(), 1);
     }
     /// A packet has begun no session.
     pub(crate) fn denied(&self, slot: u16, reason: Reason) {

@@ -46,18 +46,22 @@ pub(crate) struct Judged {
     pub format: Format,
     /// Revision of the tenant's judges when the first one had its turn.
     pub revision: u32,
+    /// Whether it is a segment with a cookie, as the SYN that the cookie answered.
+    pub has_cookie: bool,
 }
 
 impl Judged {
     /// The mark of the packet, whose next judge has this position.
     pub fn mark(self, position: u8) -> Mark {
         let index = u32::from(self.slot) | u32::from(self.format.number()) << 16;
-        Mark::new(index, JUDGED | self.revision, Direction::Forward).at(position).first(true)
+        // No error is judged, so the flag of errors is free.
+        Mark::new(index, JUDGED | self.revision, Direction::Forward).at(position).first(true).error(self.has_cookie)
     }
     /// The packet of a mark; None if that is a session's.
     pub fn of(mark: Mark) -> Option<Judged> {
         let format = Format::of((mark.index() >> 16) as u8).filter(|_| mark.generation() & JUDGED != 0)?;
-        Some(Judged { slot: mark.index() as u16, format, revision: mark.generation() & REVISION })
+        let (slot, revision, has_cookie) = (mark.index() as u16, mark.generation() & REVISION, mark.is_error());
+        Some(Judged { slot, format, revision, has_cookie })
     }
 }
 
@@ -73,13 +77,13 @@ mod tests {
     fn marks_of_judged_packets_are_kept_and_are_no_sessions() {
         for format in [Format::IP4, Format::of(15).expect("it is one")] {
             for (slot, revision) in [(0, 0), (u16::MAX, REVISION), (7, 1 << 24)] {
-                let judged = Judged { slot, format, revision };
+                let judged = Judged { slot, format, revision, has_cookie: slot == 7 };
                 let mark = Mark::of_word(judged.mark(9).to_word());
                 assert_eq!((Judged::of(mark), mark.position()), (Some(judged), 9));
                 assert!(mark.generation() > crate::record::GENERATION, "no record has it");
             }
         }
-        let judged = Judged { slot: 1, format: Format::IP4, revision: 0 };
+        let judged = Judged { slot: 1, format: Format::IP4, revision: 0, has_cookie: false };
         let session = Mark::new(judged.mark(0).index(), crate::record::GENERATION, Direction::Forward);
         assert_eq!(Judged::of(session), None);
     }

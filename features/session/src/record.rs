@@ -145,6 +145,9 @@ pub const CLOSING: u16 = 1 << 6;
 /// The first packet of a connection was no SYN.
 pub const NO_SYN: u16 = 1 << 7;
 
+/// The router has opened the connection to the responder itself: a SYN cookie was its initiator's answer.
+pub const PROXIED: u16 = 1 << 9;
+
 /// A record.
 #[derive(Default, FromZeros)]
 #[repr(C, align(128))]
@@ -286,6 +289,11 @@ impl Record {
     #[inline(always)]
     pub fn is_blocked(&self) -> bool {
         self.status.load(Relaxed) & u64::from(BLOCKED) << 16 != 0
+    }
+    /// Whether packets of the session do not simply pass its chain: they are dropped, or the router joins two halves of its connection.
+    #[inline(always)]
+    pub(crate) fn is_odd(&self) -> bool {
+        self.status.load(Relaxed) & u64::from(BLOCKED | PROXIED) << 16 != 0
     }
     /// Sets the part that changes with packets; for the owner.
     #[inline(always)]

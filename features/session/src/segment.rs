@@ -90,6 +90,12 @@ pub(crate) fn is_fragment(packet: &[u8]) -> bool {
     payload(packet).is_some_and(|payload| payload.fragment.is_some())
 }
 
+/// Where the TCP header of a packet begins, from its IP header on; None if it is none, or a later fragment.
+pub(crate) fn place(packet: &[u8]) -> Option<usize> {
+    let payload = payload(packet).filter(|payload| payload.protocol == IpProtocol::TCP)?;
+    payload.fragment.is_none_or(|place| place == 0).then_some(payload.offset)
+}
+
 /// The segment of a packet of this length that begins with its IP header; None if it is none, or a later fragment.
 #[inline(always)]
 pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
@@ -104,11 +110,8 @@ pub(crate) fn segment(packet: &[u8], length: u32) -> Option<Segment> {
 /// The same of a packet with options, or of IPv6.
 #[inline(never)]
 fn any_segment(packet: &[u8], length: u32) -> Option<Segment> {
-    let payload = payload(packet)?;
-    if payload.protocol != IpProtocol::TCP || payload.fragment.is_some_and(|place| place > 0) {
-        return None;
-    }
-    Segment::of(packet.get(payload.offset..)?, length.checked_sub(payload.offset as u32)?)
+    let offset = place(packet)?;
+    Segment::of(packet.get(offset..)?, length.checked_sub(offset as u32)?)
 }
 
 #[cfg(test)]

@@ -55,6 +55,10 @@ pub struct Services {
 pub const DROP: u8 = 0;
 /// The number of the node at which a session begins whose packet has been judged. It is in no chain that people name.
 pub const CREATE: u8 = 1;
+/// The number of the node that answers SYNs by cookies, which is in no such chain either.
+pub const COOKIE: u8 = 6;
+/// The number of the node that joins both halves of a connection behind a cookie.
+pub const PROXY: u8 = 7;
 
 impl Services {
     /// All, by number.
@@ -63,19 +67,23 @@ impl Services {
     }
     /// Those of which chains can consist, with their numbers.
     pub fn named(&self) -> impl Iterator<Item = (u8, &Service)> {
-        (0..).zip(&self.services).filter(|(number, _)| *number != CREATE)
+        (0..).zip(&self.services).filter(|(number, _)| ![CREATE, COOKIE, PROXY].contains(number))
     }
     /// The number of a service.
     pub fn number(&self, name: &str) -> Option<u8> {
         self.named().find(|(_, service)| service.name == name).map(|(number, _)| number)
     }
     /// The services that a packet passes before a session begins, of a tenant with this chain of initiators: those of the chain that
-    /// judge; then the session begins, unless the chain drops all packets.
-    pub(crate) fn judges(&self, forward: &Chain) -> Chain {
+    /// judge; then the session begins, unless the chain drops all packets. Where SYNs may be answered by cookies, returned cookies are
+    /// looked at first, so that what they stand for is judged; and SYNs are answered that all judges let pass.
+    pub(crate) fn judges(&self, forward: &Chain, has_cookies: bool) -> Chain {
         let known = |number: &u8| self.services.get(usize::from(*number));
         let judges = forward.services().iter().filter(|number| known(number).is_some_and(|service| service.judges));
         let forwards = forward.last() != DROP && known(&forward.last()).is_some_and(|service| service.is_terminal);
-        let judges: Vec<_> = judges.copied().chain([if forwards { CREATE } else { DROP }]).collect();
+        let cookie = Some(COOKIE).filter(|_| has_cookies && forwards);
+        let last = if forwards { CREATE } else { DROP };
+        let judges: Vec<_> = cookie.into_iter().chain(judges.copied()).chain(cookie).chain([last]).collect();
+        debug_assert!(judges.len() <= CHAIN_MAX, "few services judge");
         Chain::new(&judges)
     }
 }

@@ -13,11 +13,12 @@ use quiver_table::{Cells, Directory, KeyedHash, Reference};
 
 use quiver_session_events::{Kind, Reason};
 
+use crate::cookies::proxy::Proxies;
 use crate::events::{Ended, Subject};
 use crate::key::Key;
 use crate::metrics;
 use crate::pressure::Left;
-use crate::record::{Direction, Identity, OWNED_MAX, Record, Records};
+use crate::record::{Direction, Identity, OWNED_MAX, Record, Records, State};
 use crate::second::{Seconds, reference};
 use crate::shard::Shard;
 use crate::sources::{Source, Sources};
@@ -232,6 +233,8 @@ pub struct Sessions {
     sources: OnceLock<Sources>,
     /// Windows of TCP connections by worker and record, once a tenant's checks are strict.
     windows: OnceLock<Box<[Cells<Windows>]>>,
+    /// Connections behind SYN cookies, once a tenant sends any.
+    pub(crate) proxies: OnceLock<Proxies>,
     /// Sessions there may be.
     most: usize,
     /// Sessions that the table keeps room for: with less, each new session makes one give way.
@@ -273,6 +276,7 @@ impl Sessions {
             seconds: OnceLock::new(),
             sources: OnceLock::new(),
             windows: OnceLock::new(),
+            proxies: OnceLock::new(),
             most,
             margin: AtomicUsize::new(0),
             interval: interval.max(1),
@@ -308,8 +312,9 @@ impl Sessions {
         let seconds = self.seconds.get().map_or(0, Seconds::bytes);
         let sources = self.sources.get().map_or(0, Sources::bytes);
         let windows = self.windows.get().map_or(0, |all| all.iter().map(Cells::bytes).sum());
+        let proxies = self.proxies.get().map_or(0, Proxies::bytes);
         let records: usize = self.owned.iter().map(|owned| owned.records.bytes()).sum();
-        self.directory.bytes() + records + seconds + sources + windows
+        self.directory.bytes() + records + seconds + sources + windows + proxies
     }
     /// Makes the table of windows, unless it is there.
     ///
@@ -326,6 +331,21 @@ impl Sessions {
     /// The windows of a session of a worker: for this worker. None if no tenant's checks are strict, or the system has no memory.
     pub(crate) fn windows(&self, worker: usize, index: u32) -> Option<&Windows> {
         self.windows.get()?.get(worker)?.obtain(index as usize)
+    }
+    /// Makes the table of connections behind SYN cookies, unless it is there.
+    ///
+    /// # Errors
+    /// If the system refuses its address space.
+    pub(crate) fn keep_proxies(&self) -> io::Result<()> {
+        if self.proxies.get().is_none() {
+            let proxies = Proxies::new((self.workers(), self.most))?;
+            self.proxies.get_or_init(|| proxies);
+        }
+        Ok(())
+    }
+    /// Sessions of the tenant in a slot that have no answer, roughly while workers change them.
+    pub(crate) fn unanswered(&self, slot: u16) -> u64 {
+        self.counters.metrics.live_in(slot, State::Embryonic)
     }
     /// Makes the table of sources, unless it is there.
     ///

@@ -5,7 +5,7 @@
 
 pub use crate::record::{CLOSING, NO_SYN};
 
-use crate::record::{BLOCKED, Direction, Record, State, Status};
+use crate::record::{BLOCKED, Direction, PROXIED, Record, State, Status};
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
 use crate::sessions::Mark;
 use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
@@ -36,6 +36,7 @@ pub const FLAGS: &[(u16, &str)] = &[
     (CLOSING, "closing"),
     (NO_SYN, "first-without-syn"),
     (ACK_FORWARD, "initiator-ack"),
+    (PROXIED, "proxied"),
     (BLOCKED, "blocked"),
 ];
 

@@ -91,6 +91,12 @@ pub struct Tenant {
     /// Share at which nothing would be left of timeouts.
     #[default(120)]
     pub adaptive_end: u32,
+    /// Sessions without an answer that the tenant may have until its SYNs are answered by cookies; 0: all SYNs are. Then a session begins
+    /// once the client has returned the cookie. Default: SYNs are never answered by cookies.
+    pub syn_cookies: Option<u32>,
+    /// Maximum segment size that answers with cookies announce, from 536 to 8960: what the servers of the tenant can receive.
+    #[default(1440)]
+    pub syn_cookies_mss: u16,
 }
 
 impl Tenant {
@@ -136,6 +142,15 @@ impl Tenant {
     }
 }
 
+/// When and how SYNs of a tenant are answered by cookies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieRules {
+    /// Sessions without an answer from which on they are.
+    pub watermark: u32,
+    /// Maximum segment size that the answers announce.
+    pub mss: u16,
+}
+
 /// Bits of a [`TenantRow::revision`].
 pub(crate) const REVISION: u32 = u32::MAX >> 1;
 
@@ -168,6 +183,8 @@ pub struct TenantRow {
     pub closing: Option<u32>,
     /// Services of packets that belong to no session, and of ICMP errors.
     pub slow_paths: SlowPaths,
+    /// When SYNs are answered by cookies; None: never.
+    pub cookies: Option<CookieRules>,
 }
 
 /// The revision behind another one.
@@ -254,6 +271,8 @@ pub struct TenantCounts {
     pub live: [u64; 3],
     /// Packets that began no session, by reason.
     pub denied: Vec<(Reason, u64)>,
+    /// SYN cookies that were sent, that came back, and segments without a valid one.
+    pub cookies: [u64; 3],
 }
 
 /// All tenants: a room of the control side.
@@ -283,9 +302,10 @@ impl Tenants {
     /// Counts of the tenant in a slot since it was added.
     pub fn counts(&self, slot: u16) -> TenantCounts {
         let TenantCounters { created, removed, evicted, incoming, metrics } = &self.counters;
-        let (live, denied, slot) = (metrics.live(slot), metrics.denied(slot), slot.into());
+        let (live, denied) = (metrics.live(slot), metrics.denied(slot));
+        let (cookies, slot) = (metrics.cookies(slot), slot.into());
         let [created, removed, evicted] = [created, removed, evicted].map(|counters| counters.sum(slot));
-        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot), live, denied }
+        TenantCounts { created, removed, evicted, incoming: incoming.sum(slot), live, denied, cookies }
     }
     /// Rows for workers, by slot.
     pub fn snapshot(&self) -> Snapshot<Paged<TenantRow>> {
@@ -319,6 +339,10 @@ impl Tenants {
     /// Whether a tenant's checks of TCP are strict.
     pub(crate) fn are_strict(&self) -> bool {
         self.slots.values().any(|slot| self.row(*slot).is_strict)
+    }
+    /// Whether SYNs of a tenant may be answered by cookies.
+    pub(crate) fn have_cookies(&self) -> bool {
+        self.slots.values().any(|slot| self.row(*slot).cookies.is_some())
     }
     /// The lowest share of the table, in percent, at which timeouts of a tenant shrink; None if none do.
     pub(crate) fn adaptive_from(&self) -> Option<u32> {

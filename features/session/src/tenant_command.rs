@@ -4,11 +4,12 @@ use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Output, Reply, Rows, Table};
 use serde_json::json;
 
+use crate::metrics::Cookie;
 use crate::pressure::Watermarks;
 use crate::record::{Direction, State};
 use crate::service::{Chain, Services, in_order};
 use crate::slow_path::SlowPath;
-use crate::tenant::{EntryMode, TcpChecks, Tenant, TenantId, Tenants};
+use crate::tenant::{CookieRules, EntryMode, TcpChecks, Tenant, TenantId, Tenants};
 use crate::timeouts::Timeouts;
 
 pub(crate) fn register(control: &Control) {
@@ -45,6 +46,11 @@ pub(crate) fn register(control: &Control) {
     let set = Command::new(set, "Set when a tenant's sessions are stored.", set_entry);
     let set = set.argument("session-first", "with their first packet, whatever the chain does with it");
     commands.add(set.argument("policy-first", "once services that judge let the first packet pass"));
+    let set = "set sfdp syn-cookies tenant <session-tenants> (watermark <watermark:u32> [mss <mss:u16>] | none)";
+    let help = "Have SYNs of a tenant answered by cookies while it has more sessions without an answer; or not.";
+    let set = Command::new(set, help, set_syn_cookies);
+    let set = set.argument("watermark", "sessions without an answer there may be until then; 0: all SYNs are");
+    commands.add(set.argument("mss", "maximum segment size that the answers announce, by default 1440"));
     let show = Command::waiting(
         "show sfdp tenant [<session-tenants> [detail]]",
         "Show tenants with their services and timeouts; of one also its counters.",
@@ -114,6 +120,16 @@ fn set_adaptive(control: &Control, given: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::done())
 }
 
+fn set_syn_cookies(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut tenant = tenant(control, given)?;
+    tenant.syn_cookies = given.find("watermark")?;
+    if let Some(mss) = given.find("mss")? {
+        tenant.syn_cookies_mss = mss;
+    }
+    control.put(tenant)?;
+    Ok(Reply::done())
+}
+
 fn set_tcp(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let mut tenant = tenant(control, given)?;
     tenant.tcp = if given.has("strict") { TcpChecks::Strict } else { TcpChecks::Compatible };
@@ -155,6 +171,9 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     let Watermarks { start, end } = row.watermarks;
     let shrink = if row.watermarks.are_off() { "never".to_owned() } else { format!("from {start} % to {end} %") };
     let checks = if row.is_strict { TcpChecks::Strict } else { TcpChecks::Compatible };
+    let cookies = row.cookies.map_or("never".to_owned(), |CookieRules { watermark, mss }| {
+        format!("from {watermark} sessions without an answer on, MSS {mss}")
+    });
     let known = control.room::<Timeouts>();
     let timeouts: Vec<_> = known.all().iter().zip(row.timeouts).collect();
     let live: Vec<_> =
@@ -169,6 +188,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         format!("  sessions of a source: {}", limit(row.source_sessions_max)),
         format!("  timeouts shrink: {shrink}"),
         format!("  checks of TCP: {checks}"),
+        format!("  SYN cookies: {cookies}"),
         "counters:".to_owned(),
         format!("  created sessions: {}", counts.created),
         format!("  removed sessions: {}", counts.removed),
@@ -180,6 +200,10 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
     lines.extend(
         counts.denied.iter().map(|(reason, count)| format!("  denied, {}: {count}", reason.name().unwrap_or_default())),
     );
+    let of_cookies = || Cookie::NAMES.into_iter().zip(counts.cookies);
+    if row.cookies.is_some() {
+        lines.extend(of_cookies().map(|(name, count)| format!("  SYN cookies, {name}: {count}")));
+    }
     lines.push("timeouts:".to_owned());
     lines.extend(timeouts.iter().map(|(timeout, seconds)| format!("  {}: {seconds} s", timeout.name)));
     let slow_path = control.objects().get::<Tenant>(&id).map(|tenant| tenant.slow_path.clone()).unwrap_or_default();
@@ -196,6 +220,7 @@ fn show_tenant(control: &Control, id: u32) -> Result<Reply, CommandError> {
         "tcp": checks.to_string(), "adaptive-start": start, "adaptive-end": end,
         "incoming-packets": counts.incoming.packets, "incoming-bytes": counts.incoming.bytes, "timeouts": timeouts,
         "sessions": by_name(State::ALL.iter().map(|state| state.name()).zip(counts.live)),
+        "syn-cookies": row.cookies.map(|rules| rules.watermark), "syn-cookies-counted": by_name(of_cookies()),
         "denied": by_name(counts.denied.iter().filter_map(|(reason, count)| Some((reason.name()?, *count)))),
         "slow-path": slow_path.iter().map(|path| (path.packets.to_string(), path.node.clone().into())).collect::<serde_json::Map<_, _>>(),
     });

@@ -1,5 +1,5 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`conntrack`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`strict`],
+//! that the tests themselves work; [`conntrack`], [`cookies`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`strict`],
 //! [`transactions`] and [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
@@ -9,6 +9,7 @@
 mod application;
 mod connections;
 mod conntrack;
+mod cookies;
 mod downloads;
 mod feed;
 mod file;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
             .chain(workers::trials(world))
             .chain([narrow])
             .chain(trials::of("conntrack", world, conntrack::TRIALS))
+            .chain(trials::of("cookies", world, cookies::TRIALS))
             .chain(trials::of("names", world, names::TRIALS))
             .chain(trials::of("downloads", world, downloads::TRIALS))
             .chain(trials::of("feed", world, feed::TRIALS))

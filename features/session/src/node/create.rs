@@ -71,6 +71,9 @@ impl Create {
                 begun => begun?,
             },
         };
+        if judged.has_cookie && place.1 && !work.begin_proxy((cx, frame, i), place.0) {
+            return Err(Next::Full);
+        }
         // Another worker that has begun it in the same moment may not keep up.
         go_on(work, (cx, frame, i), sought, place).then_some(()).ok_or(Next::NoSession)
     }

@@ -18,10 +18,11 @@ impl Work<'_> {
         (slot, format): (u16, Format),
         tenant: &TenantRow,
     ) {
-        let judged = Judged { slot, format, revision: tenant.revision };
+        let judged = Judged { slot, format, revision: tenant.revision, has_cookie: false };
         self.send_judged((cx, frame, i), (judged, 0), tenant);
     }
-    fn send_judged(
+    /// Sends a row without a session to the service that judges it next.
+    pub(crate) fn send_judged(
         &self,
         (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
         (judged, position): (Judged, u8),

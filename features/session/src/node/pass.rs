@@ -8,8 +8,8 @@ use quiver_session_events::{Kind, Reason};
 
 use crate::key::Key;
 use crate::policy::{Judgment, Parsers};
-use crate::record::{Record, State, Status};
-use crate::service::DROP;
+use crate::record::{Direction, Record, State, Status};
+use crate::service::{DROP, PROXY};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
@@ -86,16 +86,33 @@ impl<'a> Packet<'a> {
     /// The number of the next service.
     #[inline(always)]
     pub(crate) fn service(&self) -> u8 {
-        if self.record.is_blocked() {
-            return DROP;
+        // PERF: packets of other sessions pay for one test of both flags.
+        if self.record.is_odd()
+            && let Some(service) = self.odd_service()
+        {
+            return service;
         }
         let chain = &self.tenant.chains[self.mark.direction() as usize];
         // Services follow the packets of the ends, and not what routers say of them.
         if self.mark.is_error() { self.service_of_error() } else { chain.service(self.mark.position()) }
     }
+    /// The number of the next service if it is none of the chain.
+    #[cold]
+    fn odd_service(&self) -> Option<u8> {
+        if self.record.is_blocked() {
+            return Some(DROP);
+        }
+        // Services see the numbers of the server's half: those of the client change before the first service, and behind the last one.
+        let (direction, position, is_error) = (self.mark.direction(), self.mark.position(), self.mark.is_error());
+        let is_at_client = match direction {
+            Direction::Forward => position == 0,
+            Direction::Reverse => usize::from(position) + 1 == self.tenant.chains[1].services().len(),
+        };
+        (is_at_client || is_error).then_some(PROXY)
+    }
     /// The number of the service of an ICMP error.
     #[cold]
-    fn service_of_error(&self) -> u8 {
+    pub(crate) fn service_of_error(&self) -> u8 {
         let packets = self.record.identity().format().and_then(OddPackets::session_error);
         let service = packets.and_then(|packets| self.tenant.slow_paths.service(packets));
         service.unwrap_or_else(|| self.tenant.chains[self.mark.direction() as usize].last())
@@ -221,6 +238,10 @@ impl<'a> Work<'a> {
     #[inline(always)]
     pub fn pass(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
         self.send(cx, frame, i, (packet.mark, packet.service()));
+    }
+    /// The arc to a service.
+    pub(crate) fn arc(&self, service: u8) -> u16 {
+        self.arcs + u16::from(service)
     }
     /// Sends a row to a service, and notes that the next one has its turn then.
     #[inline(always)]

@@ -2,6 +2,8 @@
 
 use quiver_ip::Family;
 use quiver_ip::upper::Upper;
+use quiver_session::cookies::cookie::Offer;
+use quiver_session::cookies::translate::{Shift, translate, translate_error};
 use quiver_session::key::{Flow, Format, Key, NoFlow, flow};
 use quiver_session::segment::Segment;
 use quiver_table::KeyedHash;
@@ -103,5 +105,29 @@ fn segments() {
         for bytes in [*bytes, *bytes % 64, header.len() as u32] {
             assert_eq!(Segment::of(header, bytes).is_some(), is_whole && bytes >= words * 4, "{header:?} {bytes}");
         }
+    });
+}
+
+/// A segment that is translated there and back has the bytes that it had, but for the two zeros of its checksum.
+#[test]
+fn translations() {
+    bolero::check!().with_type::<(Vec<u8>, [u32; 2], bool)>().for_each(|(bytes, [sequence, acknowledgment], ends)| {
+        let there = Shift { sequence: *sequence, acknowledgment: *acknowledgment, window: (0, 0) };
+        let back = Shift { sequence: sequence.wrapping_neg(), acknowledgment: acknowledgment.wrapping_neg(), ..there };
+        let mut packet = bytes.clone();
+        translate(&mut packet, &there, *ends);
+        translate(&mut packet, &back, *ends);
+        let without_checksum = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            bytes.get_mut(16..18).into_iter().for_each(|sum| sum.fill(0));
+            bytes
+        };
+        assert_eq!(without_checksum(&packet), without_checksum(bytes));
+        translate(&mut packet, &Shift { window: (14, 7), ..there }, *ends);
+        let mut error = bytes.clone();
+        translate_error(&mut error, &there);
+        translate_error(&mut error, &back);
+        assert_eq!(error.len(), bytes.len());
+        Offer::of(bytes, *ends);
     });
 }

@@ -1,5 +1,6 @@
 //! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
 
+mod cookies;
 mod draw;
 mod events;
 mod fuzz;
