@@ -221,7 +221,7 @@ fn pass_beside_a_flood(world: &World) -> Result<(), Failed> {
             let server = scope.spawn(move || site.server().within(|| echo(address, CLIENTS)));
             thread::sleep(Duration::from_millis(300));
             let mut python = site.client().command("python3");
-            python.args(["-c", FLOOD, family, network, &server_text(address), "7008", "8"]);
+            python.args(["-c", FLOOD, family, network, &server_text(address), "7008", "4"]);
             let mut flood = Program::start(&mut python)?;
             // Until there are too many sessions without an answer.
             while cookies(daemon, tenant)?[0] == 0 && began.elapsed() < PATIENCE {

@@ -36,11 +36,11 @@ fn bytes_of(hex: &str) -> Vec<u8> {
 impl Path {
     /// With room for so many sessions; the tenant's settings behind its services.
     fn new(ip6: bool, sessions: usize, settings: &[&str]) -> Path {
-        Path::with_buffers(16_384, ip6, sessions, settings)
+        Path::with((2, 16_384), ip6, sessions, settings)
     }
-    /// The same with so many buffers.
-    fn with_buffers(buffers: u32, ip6: bool, sessions: usize, settings: &[&str]) -> Path {
-        let setup = Setup { workers: 2, buffers, rehearses: false, ..Setup::default() };
+    /// The same with so many workers and buffers.
+    fn with((workers, buffers): (usize, u32), ip6: bool, sessions: usize, settings: &[&str]) -> Path {
+        let setup = Setup { workers, buffers, rehearses: false, ..Setup::default() };
         let mut daemon = Daemon::new(ROOMS, setup).expect("the rooms fit");
         set_session_defaults(daemon.control(), SessionDefaults { sessions, ..SessionDefaults::default() });
         daemon.configure(two_networks::ROUTER);
@@ -48,7 +48,7 @@ impl Path {
         let family = if ip6 { " ip6" } else { "" };
         daemon.configure(&format!(
             "set interface rx-placement pg0 worker 0
-             set interface rx-placement pg1 worker 1
+             set interface rx-placement pg1 worker {}
              ip route add 198.18.0.0/15 via 10.0.0.2 pg0
              ip route add 2001:db8:9::/48 via 2001:db8::2 pg0
              sfdp tenant add 1
@@ -56,7 +56,8 @@ impl Path {
              set sfdp services tenant 1 sfdp-l4-lifecycle {lookup} forward
              set sfdp services tenant 1 sfdp-l4-lifecycle {lookup} reverse
              set sfdp interface-input pg0 tenant 1{family}
-             set sfdp interface-input pg1 tenant 1{family}"
+             set sfdp interface-input pg1 tenant 1{family}",
+            workers - 1
         ));
         settings.iter().for_each(|line| daemon.configure(line));
         daemon.advance(Duration::from_secs(3)).expect("it settles");
@@ -352,8 +353,8 @@ fn syns_of_other_formats_begin_sessions() {
 /// The server's answer becomes two packets. Where no buffer is left for one of them, it is dropped, and the server repeats it.
 #[test]
 fn without_a_buffer_an_answer_of_the_server_is_dropped_by_name() {
-    let is_found = (4..100).any(|buffers| {
-        let mut path = Path::with_buffers(buffers, false, 1000, &[ALWAYS]);
+    let is_found = (2..40).any(|buffers| {
+        let mut path = Path::with((1, buffers), false, 1000, &[ALWAYS]);
         let left = path.client(&format!("syn seq {CLIENT}"));
         if let [(_, answer)] = &left[..] {
             let next = CLIENT.wrapping_add(1);
