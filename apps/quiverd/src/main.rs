@@ -169,7 +169,7 @@ async fn run(given: StartSettings, passed: descriptors::Passed, log: log::Begun)
         trace::start(&control, messages);
     }
     exec_from(&control, outside::scripts(&outside));
-    control.help_by(Rc::new(outside));
+    control.help_by(Rc::new(Outside::default()), Rc::new(outside));
     let mut of_guests = settings.files;
     // Others may have files in a folder that was named, such as /tmp.
     let are_private = settings.captures.is_none();

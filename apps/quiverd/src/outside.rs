@@ -1,5 +1,5 @@
-//! Files that clients name: read aside from control, by few threads at a time, so that a disk that does not answer does
-//! not block other reads and writes.
+//! Work aside from control, by few threads at a time. Files that clients name have threads of their own, so that a disk that does not
+//! answer blocks neither other work nor what control writes.
 
 use std::io;
 use std::path::Path;
@@ -11,10 +11,10 @@ use quiver_control::cli::Scripts;
 use quiver_control::files::{FileError, Helper, Reach, SCRIPT_MAX};
 use tokio::sync::Semaphore;
 
-/// Files that are read at a time; others wait.
+/// Amount of work at a time; other work waits.
 const AT_A_TIME: usize = 4;
 
-/// Threads for files that clients name.
+/// Threads for files that clients name, or for other work.
 #[derive(Clone)]
 pub struct Outside(Arc<Semaphore>);
 

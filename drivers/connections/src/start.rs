@@ -74,7 +74,7 @@ async fn start(control: Control, matches: Matches, _: Output) -> Result<Reply, C
 /// Reads a capture aside from control.
 async fn read(control: &Control, path: &str, load: &Load) -> Result<Replay, CommandError> {
     let (reach, transport, is_ip4) = (control.files(), load.profile.transport, load.is_ip4());
-    let reading = control.by_helper({
+    let reading = control.read_by_helper({
         let path = path.to_owned();
         move || replay::read(&reach, &path, transport, is_ip4)
     });

@@ -32,7 +32,7 @@ pub struct Recording {
 /// Reads the file of a stream, aside from control.
 pub(crate) fn read(control: &Control, stream: &PgStream) -> LocalFuture<Result<Recording, ObjectError>> {
     let (reach, path) = (control.files(), stream.pcap.clone().unwrap_or_default());
-    let reading = control.by_helper({
+    let reading = control.read_by_helper({
         let path = path.clone();
         move || Recording::read(&reach, &path)
     });

@@ -29,6 +29,10 @@ impl<T> List<T> {
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.parts.split_last().map_or(0, |(last, full)| full.len() * PART + last.len())
+    }
     /// The item of this number.
     pub fn get(&self, number: usize) -> Option<&T> {
         self.parts.get(number / PART)?.get(number % PART)
@@ -70,7 +74,7 @@ mod tests {
         for count in [0, 1, PART - 1, PART, PART + 1, 10 * PART] {
             let mut list: List<usize> = (0..count).collect();
             assert!(list.parts.iter().all(|part| part.capacity() <= PART));
-            assert_eq!((list.is_empty(), list.get(count)), (count == 0, None));
+            assert_eq!((list.is_empty(), list.len(), list.get(count)), (count == 0, count, None));
             assert_eq!(count.checked_sub(1).map(|last| list.get(last)), count.checked_sub(1).as_ref().map(Some));
             list.iter_mut().for_each(|item| *item += 1);
             assert!(list.iter().copied().eq(1..count + 1));

@@ -1,6 +1,7 @@
 //! Long work in short turns: the control thread is everybody's.
 
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -51,6 +52,14 @@ impl Pace {
         let Some(began) = self.began else { return false };
         self.steps += 1;
         self.steps < STEPS_MAX && control.now().since(began) < TURN
+    }
+
+    /// The result of long work that a helper does; work in one go does it here. An error if it did not come to its end.
+    pub(crate) async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        match &self.control {
+            Some(control) => control.by_helper(work).await,
+            None => Ok(work()),
+        }
     }
 
     /// Lets all others have their turn, and waits for the next one of long work.

@@ -10,7 +10,9 @@ use quiver_wire::IpProtocol;
 use crate::config::{Acl, AclInterface, AclNumber, AclSettings};
 use crate::lists::Acls;
 use crate::range::Range;
+use crate::reflect;
 use crate::rule::{Action, Rule};
+use crate::rules::Rules;
 use crate::said::{AclAction, any_prefix, unknown, wire_prefix};
 
 mod ethertypes;
@@ -18,8 +20,8 @@ mod ethertypes;
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "acl_types", (1, 0, 0), |file| file.define_type::<AclRule>());
     quiver_compat::add(control, "acl", (2, 0, 1), |file| {
-        file.request(|control, request: AclAddReplace| {
-            Ok(match add_replace(control, &request) {
+        file.to_the_end(|control, request: AclAddReplace| async move {
+            Ok(match add_replace(control, request).await {
                 Ok(acl_index) => AclAddReplaceReply { acl_index, retval: 0 },
                 Err(Refusal { retval, .. }) => AclAddReplaceReply { acl_index: NONE, retval: retval.0 },
             })
@@ -162,10 +164,8 @@ fn parted<T>(list: &[T], n_input: u8) -> Result<(&[T], &[T]), Refusal> {
 
 /// VPP's answer for a list that is in use by an interface or by another feature.
 fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
-    let is_used = |direction| {
-        let mut all = control.walk::<AclInterface>();
-        all.any(|at| at.lists(direction).contains(&AclNumber(list)))
-    };
+    let users = reflect::interfaces_of(control, list);
+    let is_used = |direction| users.iter().any(|(_, at)| at.lists(direction).contains(&AclNumber(list)));
     let retval = match () {
         () if is_used(Direction::Rx) => -142,
         () if is_used(Direction::Tx) => -143,
@@ -256,19 +256,25 @@ fn interface_details(id: InterfaceId, at: Option<&AclInterface>) -> Option<AclIn
     Some(AclInterfaceListDetails { sw_if_index: id.into(), n_input, acls: input.chain(output).collect() })
 }
 
-fn add_replace(control: &Control, request: &AclAddReplace) -> Result<u32, Refusal> {
-    let id = match request.acl_index {
+async fn add_replace(control: Control, request: AclAddReplace) -> Result<u32, Refusal> {
+    let number = || match request.acl_index {
         NONE => {
             let full = || Refusal::new(Retval::UNSPECIFIED, "there are too many lists");
-            control.room::<Acls>().free().ok_or_else(full)?
+            control.room::<Acls>().free().ok_or_else(full)
         }
-        id if control.objects().get::<Acl>(&id).is_none() => return Err(unknown(id)),
-        id => id,
+        id if control.objects().get::<Acl>(&id).is_none() => Err(unknown(id)),
+        id => Ok(id),
     };
-    let rules = request.r.iter().map(configured).collect::<Result<Vec<_>, _>>()?;
+    let id = number()?;
+    let rules = request.r.iter().map(configured).collect::<Result<Rules, _>>()?;
     let tag = Some(request.tag.as_str().to_owned()).filter(|tag| !tag.is_empty());
     let refused = |error: ObjectError| Refusal::new(Retval::INVALID_VALUE, error.to_string());
-    control.put(Acl { id, tag, rules }).map_err(refused)?;
+    let mut acl = Acl { id, tag, rules };
+    control.prepare(&acl).await.map_err(refused)?;
+    // Others may have added and deleted lists meanwhile.
+    acl.id = number()?;
+    let id = acl.id;
+    control.put(acl).map_err(refused)?;
     Ok(id)
 }
 

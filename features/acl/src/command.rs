@@ -21,7 +21,7 @@ pub(crate) fn register(control: &Control) {
     let set = "set acl-plugin acl [index <index:u32>] <rules:text>...";
     let help =
         "Add an ACL, or replace one: permit+reflect src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
-    let set = Command::new(set, help, set_acl).argument("index", "index of the ACL; default: the first free one");
+    let set = Command::waiting(set, help, set_acl).argument("index", "index of the ACL; default: the first free one");
     let set = set.argument(
         "rules",
         "permit, permit+reflect or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; rules are separated by commas",
@@ -113,15 +113,20 @@ async fn show_ethertypes(control: Control, given: Matches, output: Output) -> Re
     Ok(rows.end())
 }
 
-fn set_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn set_acl(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
     let mut words: Vec<String> = given.all("rules")?;
-    let tag = tag_behind(&mut words, given)?;
+    let tag = tag_behind(&mut words, &given)?;
     let rules = text::rules(&words).map_err(|error| CommandError::new(error.to_string()).at(given.place("rules")))?;
-    let id = match given.find("index")? {
-        Some(id) => id,
-        None => control.room::<Acls>().free().ok_or_else(too_many)?,
+    let number = || match given.find("index")? {
+        Some(id) => Ok(id),
+        None => control.room::<Acls>().free().ok_or_else(too_many),
     };
-    control.put(Acl { id, tag, rules })?;
+    let mut acl = Acl { id: number()?, tag, rules: rules.into() };
+    control.prepare(&acl).await?;
+    // Others may have added lists meanwhile.
+    acl.id = number()?;
+    let id = acl.id;
+    control.put(acl)?;
     Ok(Reply::new(format!("ACL index:{id}"), json!(id)))
 }
 
@@ -174,8 +179,7 @@ async fn show_matches(control: Control, given: Matches, output: Output) -> Resul
     for acl in control.walk_of::<Acl>(only.as_ref()) {
         for rule in 0..acl.rules.len() {
             rows.step().await;
-            let matched = control.room::<Acls>().current().known(acl.id).map(|known| known.matched(rule));
-            let Traffic { packets, bytes } = matched.unwrap_or_default();
+            let Traffic { packets, bytes } = control.room::<Acls>().current().matched(acl.id, rule);
             rows.row([u64::from(acl.id), rule as u64, packets, bytes].map(Cell::from));
         }
     }

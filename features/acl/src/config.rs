@@ -4,7 +4,7 @@ use quiver_control::{Control, Object, ObjectError};
 use quiver_interface::{Direction, InterfaceName};
 
 use crate::lists::ACLS_MAX;
-use crate::rule::Rule;
+use crate::rules::Rules;
 
 quiver_control::reference! {
     /// The number of a list.
@@ -21,7 +21,7 @@ pub struct Acl {
     /// Tag for people, at most 63 bytes.
     pub tag: Option<String>,
     /// Rules in the order of evaluation.
-    pub rules: Vec<Rule>,
+    pub rules: Rules,
 }
 
 /// Rules of a list, at most.

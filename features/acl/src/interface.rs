@@ -73,7 +73,7 @@ fn origin(control: &Control, direction: Direction, record: &Record, fields: Opti
     let interface = direction.interface(record);
     let fields = fields.map(|fields| fields.or(record.metadata.get(upper::key(control))));
     let first = attached.at(direction, interface).iter().find_map(|list| {
-        let (number, rule) = lists.current().known(*list)?.first(fields.as_ref()?)?;
+        let (number, rule) = lists.current().get(*list)?.first(fields.as_ref()?)?;
         Some((format!("acls {list}, rules[{number}]"), rule.action.permits()))
     });
     let name = || format!("acl-interfaces {}", control.room::<Interfaces>().name(interface));

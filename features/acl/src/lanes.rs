@@ -1,6 +1,7 @@
 //! Rules as stages ask them: about eight packets at once.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use quiver_engine::{Isa, LANES, Lanes, Mask, Mask8, PacketLanes};
 use quiver_ip::Family;
@@ -17,11 +18,13 @@ use crate::space::{Space, WORDS4, WORDS6};
 #[derive(Debug)]
 pub struct List {
     /// Its rules.
-    pub rules: Box<[Rule]>,
+    pub rules: Arc<[Rule]>,
     ip4: Compiled<WORDS4>,
     ip6: Compiled<WORDS6>,
     /// Whether any of them asks for the flags of TCP.
     asks_flags: bool,
+    /// Whether any of them begins sessions.
+    reflects: bool,
 }
 
 /// The rules that packets of a family can match: tests if they are few, or a space.
@@ -55,10 +58,11 @@ impl<const W: usize> Compiled<W> {
 
 impl List {
     /// A list of these rules.
-    pub fn new(rules: &[Rule]) -> List {
+    pub fn new(rules: Arc<[Rule]>) -> List {
         let asks_flags = rules.iter().any(|rule| rule.tcp_mask != 0);
-        let (ip4, ip6) = (Compiled::of::<V4>(rules), Compiled::of::<V6>(rules));
-        List { rules: rules.into(), ip4, ip6, asks_flags }
+        let (ip4, ip6) = (Compiled::of::<V4>(&rules), Compiled::of::<V6>(&rules));
+        let reflects = rules.iter().any(|rule| rule.action == Action::PermitReflect);
+        List { rules, ip4, ip6, asks_flags, reflects }
     }
     /// Name of the classification method, for `show acl-plugin tables`.
     pub(crate) fn matching(&self) -> String {
@@ -80,9 +84,18 @@ impl List {
             _ => None,
         }
     }
+    /// The first rule that matches a packet, and its number.
+    pub fn first(&self, fields: &Fields) -> Option<(usize, &Rule)> {
+        let number = self.find(fields)?;
+        Some((number, self.rules.get(number)?))
+    }
     /// The action of that rule. None if no rule matches.
     pub fn decide(&self, fields: &Fields) -> Option<Action> {
-        Some(self.rules.get(self.find(fields)?)?.action)
+        self.first(fields).map(|(_, rule)| rule.action)
+    }
+    /// Whether a rule begins sessions.
+    pub(crate) fn reflects(&self) -> bool {
+        self.reflects
     }
 }
 
@@ -320,7 +333,7 @@ mod tests {
             let length = |prefix: Option<AnyPrefix>| prefix.map_or(0, |prefix| u32::from(prefix.length()));
             rules.sort_by_key(|rule| std::cmp::Reverse(length(rule.source) + length(rule.destination)));
             rules.truncate(count - count / 8);
-            let list = List::new(&rules);
+            let list = List::new(rules.clone().into());
             for _ in 0..200 {
                 let fields = fields(&mut r);
                 let naive = rules.iter().position(|rule| rule.meets(&fields));

@@ -3,11 +3,12 @@
 //!
 //! - [`rule`]: a rule, and what it looks at of a packet; [`lanes`]: the same of eight packets at once. [`prefix`], [`range`], [`part`]:
 //!   words of rules.
-//! - [`space`]: lists with many rules, on [`tuples`], where the first of many patterns is found.
+//! - [`rules`]: the rules of a list, compiled aside from control. [`space`]: lists with many rules, on [`tuples`], where the first of many patterns is found.
 //! - [`config`]: the objects of kinds `acls` and `acl-interfaces`, which say where lists hold, and settings; `configured`: their changes;
 //!   [`lists`]: the lists as workers have them, with the counters of rules.
 //! - [`interface`]: the features of interfaces; [`node`]: the nodes that ask the lists; [`look`]: how they see packets.
-//! - [`flow`]: keys of the sessions that rules begin; [`sessions`]: how nodes find and begin them; [`reflect`]: which interfaces have any.
+//! - [`flow`]: keys of the sessions that rules begin; [`sessions`]: how nodes find and begin them; [`reflect`]: which interfaces have any;
+//!   `ends`: how they end when lists change.
 //! - [`ethertype`]: objects of kind `acl-ethertypes`; [`ethertype_node`]: the nodes that ask them.
 //! - [`macip`]: lists of stations and their addresses.
 //! - `text`, `command`: the command line; `api`: VPP's messages.
@@ -17,6 +18,7 @@ mod api;
 mod command;
 pub mod config;
 mod configured;
+mod ends;
 pub mod ethertype;
 pub mod ethertype_node;
 pub mod flow;
@@ -31,6 +33,7 @@ pub mod prefix;
 pub mod range;
 pub mod reflect;
 pub mod rule;
+pub mod rules;
 mod said;
 pub mod sessions;
 pub mod space;
@@ -41,6 +44,7 @@ pub use config::{Acl, AclInterface, AclNumber};
 pub use lanes::{FieldLanes, List, Ruled};
 pub use lists::{Acls, Lists};
 pub use rule::{Action, Fields, Rule};
+pub use rules::Rules;
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
@@ -63,9 +67,7 @@ const RULE: u64 = 640;
 /// Bytes of the memory budget that a list takes: those of a list with many rules have rows of tuples, for whole packets and later
 /// fragments of both families.
 fn memory(acl: &Acl) -> u64 {
-    let rules = acl.rules.len();
-    let rows = if rules > space::LINEAR_MAX { 4 * tuples::rows_bytes(rules, space::masks(&acl.rules)) } else { 0 };
-    LIST + RULE * rules as u64 + rows as u64
+    LIST + RULE * acl.rules.len() as u64 + acl.rules.rows_bytes() as u64
 }
 
 /// Why the room cannot be registered.
@@ -97,8 +99,8 @@ pub fn register(control: &Control) -> Result<(), AclError> {
         check::<Bridged, true>(&room, &attached, (upper, &sessions)),
     ];
     control.insert_room(room);
-    let kind = Kind::new(configured::apply).check(config::check);
-    control.objects().add(kind.memory(memory));
+    let kind = Kind::new(configured::apply).check(config::check).memory(memory);
+    control.objects().add(kind.prepare(|control, acl: &Acl| acl.rules.compile(control)));
     feature::register(control, attached, nodes)?;
     for feature in <AclInterface as InterfaceFeature>::NODES {
         undecided(control, feature.spec.node, Undecided::Load, &["session-table-full"]);

@@ -1,6 +1,6 @@
 //! The lists as workers have them, and the counters of their rules.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use quiver_control::LowestFree;
@@ -8,33 +8,7 @@ use quiver_engine::stats::{Entry, Segment};
 use quiver_engine::{Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::lanes::List;
-use crate::rule::{Fields, Rule, any_reflects};
-
-/// A list with the counters of its rules.
-pub struct Known {
-    /// The list.
-    pub list: List,
-    /// Matched packets and bytes by rule, `/acl/N/matches`. None if the statistics segment is full.
-    matches: Option<Counters>,
-}
-
-impl Known {
-    /// The first rule that matches a packet, and its number.
-    pub fn first(&self, fields: &Fields) -> Option<(usize, &Rule)> {
-        let number = self.list.find(fields)?;
-        Some((number, self.list.rules.get(number)?))
-    }
-    /// Counts a packet for a rule.
-    pub(crate) fn count(&self, worker: usize, rule: usize, bytes: u32) {
-        if let Some(row) = self.matches.as_ref().and_then(|matches| matches.at(worker)) {
-            row.add(rule as u32, 1, bytes.into());
-        }
-    }
-    /// Packets and bytes that matched a rule.
-    pub(crate) fn matched(&self, rule: usize) -> Traffic {
-        self.matches.as_ref().map(|matches| matches.sum(rule as u32)).unwrap_or_default()
-    }
-}
+use crate::rules::Rules;
 
 /// Lists there can be.
 pub const ACLS_MAX: u32 = 1 << 16;
@@ -45,7 +19,9 @@ const PAGE: usize = 64;
 /// All lists, by number.
 #[derive(Clone, Default)]
 pub struct Lists {
-    by_number: Paged<Option<Arc<Known>>, PAGE>,
+    by_number: Paged<Option<Arc<List>>, PAGE>,
+    /// Matched packets and bytes by rule, `/acl/N/matches`. None where the statistics segment was full.
+    matches: Paged<Option<Counters>, PAGE>,
     /// Whether interfaces count matches by rule.
     pub(crate) are_counted: bool,
     /// Whether some interface lets packets of sessions pass; by interface, whether it does.
@@ -57,7 +33,7 @@ impl Lists {
     /// The list of a number.
     #[inline(always)]
     pub fn get(&self, number: u32) -> Option<&List> {
-        Some(&self.known(number)?.list)
+        self.by_number.get(number as usize)?.as_deref()
     }
     /// Whether an interface lets packets of sessions pass, whatever its lists say.
     #[inline(always)]
@@ -66,12 +42,20 @@ impl Lists {
     }
     /// Whether a list has a rule that begins sessions.
     pub(crate) fn has_reflecting(&self, number: u32) -> bool {
-        self.get(number).is_some_and(|list| any_reflects(&list.rules))
+        self.get(number).is_some_and(List::reflects)
     }
-    /// The same with its counters.
-    #[inline(always)]
-    pub fn known(&self, number: u32) -> Option<&Known> {
-        self.by_number.get(number as usize)?.as_deref()
+    fn matches(&self, number: u32) -> Option<&Counters> {
+        self.matches.get(number as usize)?.as_ref()
+    }
+    /// Counts a packet for a rule of a list.
+    pub(crate) fn count(&self, worker: usize, (list, rule): (u32, usize), bytes: u32) {
+        if let Some(row) = self.matches(list).and_then(|matches| matches.at(worker)) {
+            row.add(rule as u32, 1, bytes.into());
+        }
+    }
+    /// Packets and bytes that matched a rule of a list.
+    pub(crate) fn matched(&self, list: u32, rule: usize) -> Traffic {
+        self.matches(list).map(|matches| matches.sum(rule as u32)).unwrap_or_default()
     }
 }
 
@@ -84,14 +68,16 @@ pub struct Acls {
     free: LowestFree,
     /// Interfaces that let packets of sessions pass.
     reflecting: HashSet<u32>,
+    /// The interfaces that have a list, by list.
+    users: HashMap<u32, BTreeSet<u32>>,
 }
 
 impl Acls {
     pub(crate) fn new(dataplane: &Dataplane) -> Acls {
         let (published, segment) =
             (Publisher::new(dataplane.domain(), Lists::default()), dataplane.statistics().clone());
-        let (entries, free, reflecting) = Default::default();
-        Acls { published, segment, entries, free, reflecting }
+        let (entries, free, reflecting, users) = Default::default();
+        Acls { published, segment, entries, free, reflecting, users }
     }
     /// Snapshot for workers.
     pub fn lists(&self) -> Snapshot<Lists> {
@@ -106,21 +92,50 @@ impl Acls {
         Some(self.free.find(|id| self.current().get(id).is_some())).filter(|id| *id < ACLS_MAX)
     }
     /// Adds or replaces a list, whose counts begin at zero.
-    pub(crate) fn set(&mut self, id: u32, rules: &[Rule]) {
+    pub(crate) fn set(&mut self, id: u32, rules: &Rules) {
+        let list = rules.list();
         self.withdraw(id);
         let lent = Counters::lend(&self.segment, &format!("/acl/{id}/matches"), rules.len() as u32);
         let matches = lent.map(|(matches, entry)| {
             self.entries.insert(id, entry);
             matches
         });
-        let known = Arc::new(Known { list: List::new(rules), matches });
-        self.published.edit(|lists| *lists.by_number.get_mut(id as usize) = Some(known));
+        self.publish(id, Some(list), matches);
     }
     /// Deletes a list.
     pub(crate) fn delete(&mut self, id: u32) {
         self.withdraw(id);
         self.free.release(id);
-        self.published.edit(|lists| *lists.by_number.get_mut(id as usize) = None);
+        self.publish(id, None, None);
+    }
+    fn publish(&mut self, id: u32, list: Option<Arc<List>>, matches: Option<Counters>) {
+        self.published.edit(|lists| {
+            *lists.by_number.get_mut(id as usize) = list;
+            *lists.matches.get_mut(id as usize) = matches;
+        });
+    }
+    /// Notes that an interface has these lists, in place of others.
+    pub(crate) fn note_lists(
+        &mut self,
+        interface: u32,
+        old: impl Iterator<Item = u32>,
+        new: impl Iterator<Item = u32>,
+    ) {
+        for list in old {
+            if let Some(users) = self.users.get_mut(&list) {
+                users.remove(&interface);
+                if users.is_empty() {
+                    self.users.remove(&list);
+                }
+            }
+        }
+        for list in new {
+            self.users.entry(list).or_default().insert(interface);
+        }
+    }
+    /// The interfaces that have a list.
+    pub(crate) fn users(&self, list: u32) -> impl Iterator<Item = u32> {
+        self.users.get(&list).into_iter().flatten().copied()
     }
     fn withdraw(&mut self, id: u32) {
         if let Some(entry) = self.entries.remove(&id) {

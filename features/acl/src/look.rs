@@ -10,8 +10,8 @@ use quiver_ip::upper::Upper;
 use quiver_session::key::{Ends4, plain_ip4};
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, IpProtocol, V4, V6};
 
-use crate::lanes::{FieldLanes, Ruled};
-use crate::lists::{Known, Lists};
+use crate::lanes::{FieldLanes, List, Ruled};
+use crate::lists::Lists;
 use crate::rule::{Action, Fields};
 
 arcs! {
@@ -100,8 +100,8 @@ pub struct ListsOf<'f> {
 
 impl<'f> ListsOf<'f> {
     #[inline(always)]
-    fn each(self) -> impl Iterator<Item = &'f Known> {
-        self.attached.iter().filter_map(move |list| self.lists.known(*list))
+    fn each(self) -> impl Iterator<Item = (u32, &'f List)> {
+        self.attached.iter().filter_map(move |number| Some((*number, self.lists.get(*number)?)))
     }
     /// Asks about packets of a family. Returns those that a rule permits before another denies them, and those of which the windows do not
     /// say enough.
@@ -113,8 +113,8 @@ impl<'f> ListsOf<'f> {
         let known = fields.known().without(p.length.lt(BACK));
         let (mut open, mut unsaid) = (those & known, those.without(known));
         let mut passed = open.with(Mask8(0));
-        for known in self.each() {
-            passed = passed | fields.decide::<F>(&known.list, &mut open, &mut unsaid);
+        for (_, list) in self.each() {
+            passed = passed | fields.decide::<F>(list, &mut open, &mut unsaid);
         }
         [passed, unsaid]
     }
@@ -124,7 +124,7 @@ impl<'f> ListsOf<'f> {
         packet: &[u8],
         direction: Direction,
         noted: Option<Upper>,
-        matched: impl Fn(&Known, usize),
+        matched: impl Fn((u32, usize)),
     ) -> bool {
         let fields = match L::fields(packet, direction) {
             Ok(Some(fields)) => fields.or(noted),
@@ -133,12 +133,16 @@ impl<'f> ListsOf<'f> {
         };
         self.decide(&fields, matched).permits()
     }
-    /// The action for a packet. `matched` learns of the rule that decides.
-    pub(crate) fn decide(self, fields: &Fields, matched: impl Fn(&Known, usize)) -> Action {
-        let first = self.each().find_map(|known| Some((known, known.first(fields)?)));
-        let Some((known, (number, rule))) = first else { return Action::Deny };
-        matched(known, number);
+    /// The action for a packet. `matched` learns of the rule that decides: the numbers of its list and of the rule.
+    pub(crate) fn decide(self, fields: &Fields, matched: impl Fn((u32, usize))) -> Action {
+        let first = self.each().find_map(|(list, rules)| Some((list, rules.first(fields)?)));
+        let Some((list, (number, rule))) = first else { return Action::Deny };
+        matched((list, number));
         rule.action
+    }
+    /// Counts a packet for a rule of a list.
+    pub(crate) fn count(self, worker: usize, rule: (u32, usize), bytes: u32) {
+        self.lists.count(worker, rule, bytes);
     }
     /// The lists of an interface. There are none where it is not checked any more, or not yet.
     #[inline(always)]

@@ -15,7 +15,7 @@ use quiver_engine::{
 use quiver_interface::Direction;
 use quiver_ip::upper::Upper;
 
-use crate::lists::{Known, Lists};
+use crate::lists::Lists;
 use crate::look::{Attached, ListsOf, Look, Next};
 use crate::sessions::Sessions;
 
@@ -109,9 +109,9 @@ impl<'f, L: Look, const SENT: bool> CheckBody<'f, L, SENT> {
         for lane in packets {
             let (packet, noted) = (windows.packet(p, lane), windows.metadata(p, lane, self.upper));
             let lists = self.of(interfaces[lane]);
-            let count = |known: &Known, rule| {
+            let count = |rule| {
                 if self.lists.are_counted {
-                    known.count(self.worker, rule, lengths[lane]);
+                    lists.count(self.worker, rule, lengths[lane]);
                 }
             };
             let passes = lists.is_empty() || lists.passes::<L>(packet, Check::<L, SENT>::DIRECTION, noted, count);

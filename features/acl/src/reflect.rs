@@ -6,10 +6,9 @@
 use std::rc::Rc;
 
 use quiver_control::{Control, ObjectError};
-use quiver_engine::Dataplane;
-use quiver_interface::{Direction, InterfaceId, Interfaces};
+use quiver_interface::{Direction, InterfaceId, InterfaceName, Interfaces};
 use quiver_session::admission;
-use quiver_session::expiry::{Which, end_sessions, end_sessions_if};
+use quiver_session::expiry::{Which, end_sessions};
 use quiver_session::key::{Formats as KeyFormats, KeyFormat};
 use quiver_session::listing::{self, Listed, ip4_end, ip6_end};
 use quiver_session::tenant::{TenantRow, Tenants};
@@ -17,9 +16,9 @@ use quiver_session::timeouts::{ESTABLISHED, TCP_ESTABLISHED, TIMEOUTS_MAX};
 use quiver_session::{SessionError, no_space};
 
 use crate::config::{Acl, AclInterface, AclNumber, AclSettings};
+use crate::ends::{Ending, Ends};
 use crate::flow::{Admission, Formats};
-use crate::lists::{Acls, Lists};
-use crate::rule::{Action, any_reflects};
+use crate::lists::Acls;
 
 /// Slot and formats by which sessions of lists differ from others: a room of the control side.
 #[derive(Clone, Copy)]
@@ -66,6 +65,7 @@ impl Reflecting {
         let slot = control.room_mut::<Tenants>().add_own(row).ok_or(ReflectError::Tenant)?;
         let reflecting = Reflecting { slot, formats };
         control.insert_room(reflecting);
+        control.insert_room(Ends::default());
         Ok(reflecting)
     }
 }
@@ -85,34 +85,38 @@ pub(crate) fn start(control: &Control, lists: &[AclNumber]) -> Result<(), Object
 }
 
 /// The interfaces that have a list, with all their lists.
-fn interfaces_of(control: &Control, acl: &Acl) -> Vec<(InterfaceId, Rc<AclInterface>)> {
-    let has = |at: &AclInterface| Direction::ALL.iter().any(|way| at.lists(*way).contains(&AclNumber(acl.id)));
-    let having = control.walk::<AclInterface>().filter(|at| has(at));
-    having.filter_map(|at| Some((control.room::<Interfaces>().id_of(&at.interface.0).ok()?, at))).collect()
+pub(crate) fn interfaces_of(control: &Control, list: u32) -> Vec<(InterfaceId, Rc<AclInterface>)> {
+    let users: Vec<InterfaceId> = control.room::<Acls>().users(list).map(InterfaceId).collect();
+    let at =
+        |interface| control.objects().get::<AclInterface>(&InterfaceName(control.room::<Interfaces>().name(interface)));
+    users.into_iter().filter_map(|interface| Some((interface, at(interface)?))).collect()
 }
 
 /// Makes the table of sessions if a list in use needs it with these rules.
 pub(crate) fn prepare(control: &Control, acl: &Acl) -> Result<(), ObjectError> {
-    match any_reflects(&acl.rules) && !interfaces_of(control, acl).is_empty() {
-        true => admission::enable(control).map_err(no_space),
-        false => Ok(()),
-    }
+    let is_used = control.room::<Acls>().users(acl.id).next().is_some();
+    if is_used && acl.rules.list().reflects() { admission::enable(control).map_err(no_space) } else { Ok(()) }
 }
 
 /// Follows a change of a list's rules.
 pub(crate) fn follow_rules(control: &Control, acl: &Acl) {
-    let (reflects, reclassifies) = (any_reflects(&acl.rules), AclSettings::current(control).reclassify_sessions);
+    let (reflects, reclassifies) = (acl.rules.list().reflects(), AclSettings::current(control).reclassify_sessions);
     if !reflects && !reclassifies {
         return;
     }
-    for (interface, at) in interfaces_of(control, acl) {
+    for (interface, at) in interfaces_of(control, acl.id) {
         if reflects {
-            control.room_mut::<Acls>().reflect(interface.0, true);
+            reflect(control, interface, true);
         }
         if reclassifies {
             reclassify(control, interface, &at);
         }
     }
+}
+
+fn reflect(control: &Control, interface: InterfaceId, reflects: bool) {
+    let ends = control.room::<Ends>().clone();
+    ends.reflect(control, interface.0, reflects);
 }
 
 /// Follows a change of an interface's lists.
@@ -122,6 +126,11 @@ pub(crate) fn follow_lists(
     old: Option<&AclInterface>,
     new: Option<&AclInterface>,
 ) {
+    let all = |at: Option<&AclInterface>| {
+        let lists = at.into_iter().flat_map(|at| at.input.iter().chain(&at.output));
+        lists.map(|list| list.0).collect::<Vec<_>>().into_iter()
+    };
+    control.room_mut::<Acls>().note_lists(interface.0, all(old), all(new));
     let reclassifies = AclSettings::current(control).reclassify_sessions;
     let lists = |at: Option<&AclInterface>| {
         Direction::ALL.map(|way| {
@@ -141,38 +150,25 @@ pub(crate) fn follow_lists(
     let reflects = after.iter().flatten().any(|list| control.room::<Acls>().current().has_reflecting(*list));
     let stays = reclassifies && after.iter().any(|lists| !lists.is_empty());
     let did = control.room::<Acls>().current().reflects(interface.0);
-    control.room_mut::<Acls>().reflect(interface.0, reflects || stays && did);
+    reflect(control, interface, reflects || stays && did);
     match (did, stays) {
         (true, true) => new.into_iter().for_each(|at| reclassify(control, interface, at)),
-        (true, false) => end_at(control, interface, |_| true),
+        (true, false) => end_at(control, interface, Ending::All),
         (false, _) => {}
     }
 }
 
-/// Ends the sessions of an interface that `is` says, once workers have the lists as they are now.
-fn end_at(control: &Control, interface: InterfaceId, is: impl Fn(&Admission) -> bool + Clone + Send + 'static) {
-    let later = control.clone();
+/// Ends sessions of an interface once workers have the lists as they are now.
+fn end_at(control: &Control, interface: InterfaceId, ending: Ending) {
     let Reflecting { slot, formats } = *control.room::<Reflecting>();
-    control.spawn("sessions of an interface's lists", async move {
-        let settled = later.room::<Dataplane>().settled();
-        settled.await;
-        let is = move |key: &_, identity| {
-            Admission::of(key, identity, formats).is_some_and(|at| at.interface == interface.0 && is(&at))
-        };
-        end_sessions_if(later, slot, is).await;
-    });
+    let ends = control.room::<Ends>().clone();
+    ends.end(control, interface.0, ending, (slot, formats));
 }
 
 /// Ends the sessions of an interface whose first packet its lists, which may be about to be configured, do not permit and reflect.
 fn reclassify(control: &Control, interface: InterfaceId, at: &AclInterface) {
-    let numbers = |way| at.lists(way).iter().map(|list| list.0).collect::<Vec<_>>();
-    let (lists, attached): (Lists, _) = (control.room::<Acls>().current().clone(), Direction::ALL.map(numbers));
-    end_at(control, interface, move |session| {
-        let direction = Direction::received(!session.is_sent) as usize;
-        let all = attached[direction].iter().filter_map(|list| lists.get(*list));
-        let first = all.filter_map(|list| list.decide(&session.fields)).next();
-        first != Some(Action::PermitReflect)
-    });
+    let numbers = |way| at.lists(way).iter().map(|list| list.0).collect();
+    end_at(control, interface, Ending::Refused(Direction::ALL.map(numbers)));
 }
 
 /// Ends all sessions of lists; done when they have ended.

@@ -22,11 +22,6 @@ quiver_control::choice! {
     } as "acl-action", "permit, permit+reflect or deny";
 }
 
-/// Whether one of these rules begins sessions.
-pub(crate) fn any_reflects(rules: &[Rule]) -> bool {
-    rules.iter().any(|rule| rule.action == Action::PermitReflect)
-}
-
 impl Action {
     /// Whether a matching packet passes.
     pub fn permits(self) -> bool {
@@ -194,7 +189,7 @@ mod tests {
     #[test]
     fn the_first_rule_decides() {
         let rules = [rule("deny dst 10.0.1.0/24 proto 17 dport 53"), rule("permit dst 10.0.0.0/16 proto 17")];
-        let list = crate::List::new(&rules);
+        let list = crate::List::new(rules.clone().into());
         let to = |text: &str| list.decide(&fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 53"), Some(Action::Deny));
         assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 54"), Some(Action::Permit));

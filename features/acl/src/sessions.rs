@@ -7,7 +7,6 @@ use quiver_session::admission::{Observed, PlainSearch, Search};
 use quiver_session::node::pass::{Reads, Work};
 
 use crate::flow::{Flow, context};
-use crate::lists::Known;
 use crate::look::{ListsOf, Next, Plain, Unreadable};
 use crate::reflect::Reflecting;
 use crate::rule::{Action, Fields};
@@ -151,9 +150,9 @@ impl Sessions {
         if lists.is_empty() {
             return Next::Pass;
         }
-        let count = |known: &Known, rule| {
+        let count = |rule| {
             if are_counted && !cx.is_rehearsal() {
-                known.count(cx.worker, rule, observed.length);
+                lists.count(cx.worker, rule, observed.length);
             }
         };
         match (lists.decide(&sought.fields, count), search) {

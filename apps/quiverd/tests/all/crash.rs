@@ -60,11 +60,29 @@ fn a_daemon_that_dies_before_a_change_is_confirmed_starts_with_what_was_before()
     assert_eq!((&history[1]["author"], &history[2]["author"]), (&json!(user), &json!(user)));
 }
 
+/// An access list that a helper thread reads, compiles and writes.
+fn list(rules: u32, protocol: u8) -> String {
+    let rule = |rule: u32| {
+        let source = std::net::Ipv4Addr::from(0x1400_0000 + (rule << 8));
+        format!("  - {{action: permit, source: {source}/24, protocol: {protocol}}}\n")
+    };
+    format!("loopbacks: [{{name: loop0}}]\nacls:\n- id: 0\n  rules:\n{}", (0..rules).map(rule).collect::<String>())
+}
+
 #[test]
 fn a_daemon_killed_at_any_moment_of_a_change_starts_with_one_of_the_two() {
+    starts_with_one_of([configuration(2000, 2), configuration(2000, 7)], drop);
+}
+
+#[test]
+fn a_daemon_stopped_while_a_helper_compiles_a_list_ends_and_starts_with_one_of_the_two() {
+    starts_with_one_of([list(3000, 6), list(3000, 17)], Daemon::stop);
+}
+
+/// Ends daemons at each moment of a change from one of these configurations to the other.
+fn starts_with_one_of(files: [String; 2], end: fn(Daemon)) {
     let folder = tempfile::tempdir().unwrap();
     let daemon = start(folder.path());
-    let files = [configuration(2000, 2), configuration(2000, 7)];
     let texts = files.each_ref().map(|file| {
         let done = daemon.ask(&apply(file, None));
         assert!(done["error"].is_null(), "{done}");
@@ -102,6 +120,6 @@ fn a_daemon_killed_at_any_moment_of_a_change_starts_with_one_of_the_two() {
                 None
             }
         };
-        drop(daemon);
+        end(daemon);
     }
 }

@@ -101,7 +101,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     let about = doc(&input.attrs, name.span())?;
     let marker = marker(input);
     let (mut infos, mut reads, mut names, mut idents) = (vec![], vec![], vec![], vec![]);
-    let mut concise = vec![];
+    let (mut concise, mut differences) = (vec![], vec![]);
     for field in named_fields(input)? {
         let (text, default, file_name) = (doc(&field.attrs, field.span())?, default(field)?, file_name(field));
         let [key, fixed, secret] = ["key", "fixed", "secret"].map(|name| has(&field.attrs, name));
@@ -112,6 +112,13 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
         concise.push(match key {
             true => write,
             false => quote!(if !derived::is_default(&self.#ident, #default) { #write }),
+        });
+        let is_default = if key { quote!(false) } else { quote!(derived::is_default(&self.#ident, #default)) };
+        differences.push(quote! {
+            let is_same = other.map_or_else(|| #is_default, |other| self.#ident.is(&other.#ident));
+            if !is_same {
+                values.insert(#file_name.to_owned(), self.#ident.write_difference(other.map(|other| &other.#ident)));
+            }
         });
         names.push(file_name);
         idents.push(field.ident.clone());
@@ -144,6 +151,13 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                     #(#concise)*
                     values
                 }
+                fn write_record_difference(&self, other: ::core::option::Option<&Self>)
+                    -> derived::Map<::std::string::String, derived::Value>
+                {
+                    let mut values = derived::Map::new();
+                    #(#differences)*
+                    values
+                }
                 fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
                     #(self.#idents.references(&Place::Field(at, #names), found);)*
                 }
@@ -161,6 +175,12 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                 }
                 fn write_concise(&self) -> derived::Value {
                     derived::Value::Object(derived::Record::write_concise_record(self))
+                }
+                fn write_difference(&self, other: ::core::option::Option<&Self>) -> derived::Value {
+                    derived::Value::Object(derived::Record::write_record_difference(self, other))
+                }
+                fn is(&self, other: &Self) -> bool {
+                    true #(&& self.#idents.is(&other.#idents))*
                 }
                 fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
                     derived::Record::record_references(self, at, found);

@@ -7,7 +7,7 @@ use super::defaults::{concise_inside, concise_values};
 use super::{secrets, write};
 use crate::cli::{Listing, Output, Reply};
 use crate::control::Control;
-use crate::object::{FieldInfo, Step};
+use crate::object::{FieldInfo, Instance, Step};
 use crate::pace::Pace;
 
 /// The differences that these steps make.
@@ -86,8 +86,25 @@ impl Difference {
             _ => Change::Update,
         };
         let all = step.kind.fields();
+        // Of a long object not all is told: a list of thousands of items is in the configuration.
+        let short = |one: &Instance, other: Option<&Instance>| {
+            let objects = [Some(&one.object), other.map(|other| &other.object)];
+            let is_long = objects.into_iter().flatten().any(|object| step.kind.is_long(&**object));
+            is_long.then(|| one.object.difference(other.map(|other| &*other.object)))?
+        };
         let fields = match (&step.old, &step.new) {
-            (None, Some(new)) => created(&all, concise_values(&*new.object, &all)),
+            (None, Some(new)) => {
+                let values = short(new, None).unwrap_or_else(|| concise_values(&*new.object, &all));
+                created(&all, values)
+            }
+            (Some(old), Some(new)) if let Some((old, new)) = short(old, Some(new)).zip(short(new, Some(old))) => {
+                let sides = by_field(old, &all).into_iter().zip(by_field(new, &all));
+                let told = all.iter().zip(sides).filter(|(_, (old, new))| old.is_some() || new.is_some());
+                let field = |(field, (old, new)): (&FieldInfo, _)| {
+                    ChangedField { name: field.name, old, new }.without_secrets(field)
+                };
+                told.map(field).collect()
+            }
             (Some(old), Some(new)) => {
                 let sides = by_field(old.object.values(), &all).into_iter().zip(by_field(new.object.values(), &all));
                 all.iter().zip(sides).filter_map(|(field, (old, new))| updated(field, old, new)).collect()

@@ -23,6 +23,7 @@ mod tree;
 mod write;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
@@ -43,18 +44,23 @@ impl Control {
     /// The running configuration, with the objects that wait, as a file for [`Control::apply`]. Defaults are left out.
     pub fn save(&self) -> Reply {
         let mut json = Map::new();
-        let text = at_once(self.written(&mut Pace::at_once(), |kind, record| collect(&mut json, kind, record)));
+        let mut record = |kind: &str, record: &Value| collect(&mut json, kind, record);
+        let text = at_once(self.written(&mut Pace::at_once(), Some(&mut record)));
         Reply::new(text, Value::Object(json))
     }
 
     /// The same in turns, as text; `record` gets the kind and the record of each object.
-    pub(crate) async fn written(&self, pace: &mut Pace, mut record: impl FnMut(&'static str, &Value)) -> String {
+    pub(crate) async fn written(&self, pace: &mut Pace, mut record: Option<Recorded<'_>>) -> String {
         let mut text = HEADING.to_owned();
         for kind in self.objects().kinds() {
             let (fields, mut is_first) = (kind.fields(), true);
             for object in self.objects().pending.configured(&kind) {
                 pace.step().await;
-                record(kind.name(), &write_object(&mut text, is_first, &*kind, &*object, &fields, true));
+                let written = Written::of(&*kind, &*object, &fields, (true, record.is_some()), pace).await;
+                written.put(&mut text, is_first.then_some(kind.name()));
+                if let Some((record, values)) = record.as_mut().zip(written.record) {
+                    record(kind.name(), &values);
+                }
                 is_first = false;
             }
         }
@@ -70,8 +76,12 @@ impl Control {
             let mut is_first = true;
             for object in self.objects().pending.configured(&kind) {
                 listing.step().await;
-                let record = write_object(listing.text(), is_first, &*kind, &*object, &fields, has_secrets);
-                listing.element_of(kind.name(), || record);
+                let how = (has_secrets, output.wants_json());
+                let written = Written::of(&*kind, &*object, &fields, how, &Pace::in_turns(self)).await;
+                written.put(listing.text(), is_first.then_some(kind.name()));
+                if let Some(record) = written.record {
+                    listing.element_of(kind.name(), || record);
+                }
                 is_first = false;
             }
         }
@@ -86,25 +96,50 @@ pub(crate) fn collect(json: &mut Map<String, Value>, kind: &str, record: &Value)
     }
 }
 
-/// Writes an object into its kind's section, which begins with the first.
-fn write_object(
-    text: &mut String,
-    is_first: bool,
-    kind: &dyn AnyKind,
-    object: &dyn AnyObject,
-    fields: &[FieldInfo],
-    has_secrets: bool,
-) -> Value {
-    if is_first {
-        write::section(text, kind.name());
+/// Gets the kind and the record of an object.
+pub(crate) type Recorded<'r> = &'r mut dyn FnMut(&'static str, &Value);
+
+/// An object as a file has it.
+struct Written {
+    text: String,
+    /// Its record, if that is wanted.
+    record: Option<Value>,
+}
+
+impl Written {
+    /// Writes an object, a long one by a helper: with its secrets or without, and with its record or without.
+    async fn of(
+        kind: &dyn AnyKind,
+        object: &dyn AnyObject,
+        fields: &Rc<[FieldInfo]>,
+        how: (bool, bool),
+        pace: &Pace,
+    ) -> Written {
+        if kind.is_long(object)
+            && let Some(write) = object.write_aside()
+        {
+            let fields = fields.to_vec();
+            if let Ok(written) = pace.aside(move || Written::by(write(), &fields, how)).await {
+                return written;
+            }
+        }
+        Written::by(concise_values(object, fields), fields, how)
     }
-    let mut values = concise_values(object, fields);
-    if !has_secrets {
-        secrets::hide(&mut values, fields);
+    fn by(mut values: Map<String, Value>, fields: &[FieldInfo], (has_secrets, has_record): (bool, bool)) -> Written {
+        if !has_secrets {
+            secrets::hide(&mut values, fields);
+        }
+        let (record, mut text) = (Value::Object(values), String::new());
+        write::record(&mut text, &record);
+        Written { text, record: has_record.then_some(record) }
     }
-    let record = Value::Object(values);
-    write::record(text, &record);
-    record
+    /// Puts it behind others of its kind's section, which begins with the first.
+    fn put(&self, text: &mut String, section: Option<&str>) {
+        if let Some(kind) = section {
+            write::section(text, kind);
+        }
+        text.push_str(&self.text);
+    }
 }
 
 /// Reads a YAML file of another kind: its tree, or nothing if it is empty, and its errors. A file with duplicate names
@@ -258,7 +293,14 @@ impl Desired {
 
     /// Frees it in turns.
     pub async fn free(self, pace: &mut Pace) {
-        free(self.objects, pace).await;
+        for wanted in self.objects {
+            pace.step().await;
+            if wanted.node.is_long() {
+                let node = wanted.node;
+                // If it fails, it is freed all the same.
+                let _ = pace.aside(move || drop(node)).await;
+            }
+        }
     }
 
     /// Finds the places of errors by their objects. Errors of objects that the file does not have get its first line.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::tree::{Data, Entry, Node, Position};
 use super::{ConfigError, write};
@@ -18,6 +18,48 @@ pub(super) struct Wanted {
     /// The part of it that can run: less, or nothing, while something that it needs is missing.
     pub runs: Option<Rc<dyn AnyObject>>,
     pub node: Node,
+}
+
+/// An object as it was read, with its values if there are errors; None of what is no mapping.
+type ReadItem = Option<(Result<Rc<dyn AnyObject>, Vec<ObjectError>>, Map<String, Value>)>;
+
+/// Reads and checks an object, a long one by a helper. Returns the item as well.
+async fn read_item(kind: &Rc<dyn AnyKind>, item: Node, pace: &Pace) -> (Node, ReadItem) {
+    if item.is_long()
+        && let Some(parse) = kind.parse_aside()
+    {
+        let at = item.at;
+        let parsed = pace.aside(move || {
+            let Value::Object(values) = item.to_value() else { return (item, None) };
+            let parsed = parse(&values);
+            let values = if parsed.is_err() { values } else { Map::new() };
+            (item, Some((parsed, values)))
+        });
+        match parsed.await {
+            Ok((item, parsed)) => {
+                let checked = |(parsed, values): (Result<Box<dyn AnyObject + Send>, _>, _)| match parsed {
+                    Ok(object) => {
+                        let object: Rc<dyn AnyObject> = Rc::<dyn AnyObject + Send>::from(object);
+                        match kind.check(&*object) {
+                            Ok(()) => (Ok(object), values),
+                            Err(error) => (Err(vec![error]), object.values()),
+                        }
+                    }
+                    Err(errors) => (Err(errors), values),
+                };
+                return (item, parsed.map(checked));
+            }
+            Err(error) => {
+                let failed = ObjectError::whole(format!("it could not be read: {error}"));
+                return (Node { at, data: Data::Scalar(Value::Null) }, Some((Err(vec![failed]), Map::new())));
+            }
+        }
+    }
+    let read = match item.to_value() {
+        Value::Object(values) => Some((kind.read(&values), values)),
+        _ => None,
+    };
+    (item, read)
 }
 
 pub(super) struct Reader<'a> {
@@ -88,12 +130,13 @@ impl Reader<'_> {
         let mut first_lines: Spread<Rc<str>, usize> = Spread::default();
         for item in items {
             pace.step().await;
-            let Value::Object(values) = item.to_value() else {
+            let (item, read) = read_item(kind, item, pace).await;
+            let Some((read, values)) = read else {
                 let error = ObjectError::whole(format!("{}: this is no object", kind.name()));
                 self.add(item.at, error.remedy("write its fields as 'name: value' behind '- '"));
                 continue;
             };
-            match kind.read(&values) {
+            match read {
                 Ok(object) => {
                     let name = object.id();
                     match first_lines.get(&name.name) {

@@ -9,6 +9,8 @@ use serde_json::{Map, Number, Value};
 use crate::list::List;
 use crate::pace::Pace;
 
+/// Items from which a list is long: what has one is read and freed aside from control.
+const LONG: usize = 256;
 /// Deeper trees are no configuration.
 const DEPTH_MAX: usize = 32;
 
@@ -85,6 +87,12 @@ impl Node {
                 entries.iter().map(|entry| (entry.name.clone(), entry.value.to_value())).collect::<Map<_, _>>(),
             ),
         }
+    }
+
+    /// Whether a list of it has very many items.
+    pub(super) fn is_long(&self) -> bool {
+        let Data::Mapping(entries) = &self.data else { return false };
+        entries.iter().any(|entry| matches!(&entry.value.data, Data::List(items) if items.len() > LONG))
     }
 
     /// Position of a path such as `paths[1].via`: of its value if `value`, else of its name. For a path that does not

@@ -1,4 +1,4 @@
-//! Work on files that would hold up the control thread: a helper of the host does it.
+//! Work that would hold up the control thread: helpers of the host do it. Files have a helper of their own, since a disk may never answer.
 
 use std::future::Future;
 use std::io;
@@ -20,7 +20,12 @@ pub trait Helper {
     fn help(&self, work: Box<dyn FnOnce() + Send>) -> LocalFuture<()>;
 }
 
-struct Helpers(Rc<dyn Helper>);
+/// Helpers for long work, and for files.
+#[derive(Clone)]
+struct Helpers {
+    work: Rc<dyn Helper>,
+    files: Rc<dyn Helper>,
+}
 
 impl Control {
     /// Waits for a file that is read aside from control; an error if that takes too long.
@@ -28,20 +33,36 @@ impl Control {
         self.timeout(PATIENCE, reading).await.ok_or_else(|| FileError::Slow { path: path.into() })
     }
 
-    /// Has long work done by this helper. Without one, as in tests and simulations, it is done at once.
-    pub fn help_by(&self, helper: Rc<dyn Helper>) {
-        self.insert_room(Helpers(helper));
+    /// Has long work done by one helper, and files read by another. Without helpers, as in tests and simulations, it is done at once.
+    pub fn help_by(&self, work: Rc<dyn Helper>, files: Rc<dyn Helper>) {
+        self.insert_room(Helpers { work, files });
     }
 
-    /// The result of work that takes long, such as reading a file, done by the helper. An error if it did not come to its end.
+    /// The result of work that takes long and waits for nothing, done by a helper. An error if it did not come to its end.
     pub fn by_helper<T: Send + 'static>(
         &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> LocalFuture<io::Result<T>> {
+        self.helped(|helpers| helpers.work, work)
+    }
+
+    /// The same for work that reads a file, which may never end.
+    pub fn read_by_helper<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> LocalFuture<io::Result<T>> {
+        self.helped(|helpers| helpers.files, work)
+    }
+
+    fn helped<T: Send + 'static>(
+        &self,
+        which: impl FnOnce(Helpers) -> Rc<dyn Helper>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> LocalFuture<io::Result<T>> {
         if !self.has_room::<Helpers>() {
             return Box::pin(async move { Ok(work()) });
         }
-        let helper = self.room::<Helpers>().0.clone();
+        let helper = which(self.room::<Helpers>().clone());
         Box::pin(async move {
             let result = Arc::new(Mutex::new(None));
             let place = result.clone();

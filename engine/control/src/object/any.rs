@@ -15,6 +15,15 @@ use crate::time::LocalFuture;
 /// Content of an object, as its room has read it.
 pub(crate) type Read = Arc<dyn Any + Send + Sync>;
 
+/// Writes the values of an object on a helper thread, without those that are as their default.
+pub(crate) type Write = Box<dyn FnOnce() -> Map<String, Value> + Send>;
+/// Reads an object on a helper thread.
+pub(crate) type Parse =
+    Box<dyn FnOnce(&Map<String, Value>) -> Result<Box<dyn AnyObject + Send>, Vec<ObjectError>> + Send>;
+
+/// Bytes from which an object is long: it is read, written and compared aside from control.
+const LONG: u64 = 256 << 10;
+
 /// An object whose type is known only to its kind.
 pub(crate) trait AnyObject: Any {
     fn id(&self) -> ObjectRef;
@@ -33,6 +42,14 @@ pub(crate) trait AnyObject: Any {
     fn values(&self) -> Map<String, Value>;
     /// The same without values that are as their default; None where its type does not know these.
     fn concise_values(&self) -> Option<Map<String, Value>> {
+        None
+    }
+    /// The values for a helper to write; None where its type cannot go there.
+    fn write_aside(&self) -> Option<Write> {
+        None
+    }
+    /// The values that differ from another object's, or from their defaults, where its type can tell; of long lists only what differs.
+    fn difference(&self, _other: Option<&dyn AnyObject>) -> Option<Map<String, Value>> {
         None
     }
     fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
@@ -84,6 +101,15 @@ impl<O: Object> AnyObject for O {
     fn concise_values(&self) -> Option<Map<String, Value>> {
         Some(self.write_concise_record())
     }
+    fn write_aside(&self) -> Option<Write> {
+        let copy = self.clone();
+        Some(Box::new(move || copy.write_concise_record()))
+    }
+    fn difference(&self, other: Option<&dyn AnyObject>) -> Option<Map<String, Value>> {
+        let other = other.map(|other| other.as_any().downcast_ref());
+        // One of another kind is not compared.
+        if other == Some(None) { None } else { Some(self.write_record_difference(other.flatten())) }
+    }
     fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool {
         new.as_any().downcast_ref::<O>().is_some_and(|new| Object::must_be_replaced_by(self, new))
     }
@@ -107,6 +133,14 @@ pub(crate) trait AnyKind: Any {
     fn schema(&self) -> Value;
     /// Reads an object field by field; all problems, their fields relative to the object.
     fn parse(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
+    /// The same for a helper; None if the kind's type cannot go there.
+    fn parse_aside(&self) -> Option<Parse> {
+        None
+    }
+    /// Whether an object takes so much that it is read, written and compared aside from control.
+    fn is_long(&self, object: &dyn AnyObject) -> bool {
+        self.memory(object) >= LONG
+    }
     /// Reads and checks an object.
     fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
         let object = self.parse(values)?;
@@ -152,6 +186,10 @@ pub(crate) trait AnyKind: Any {
         _control: &Control,
         _object: &dyn AnyObject,
     ) -> Option<LocalFuture<Result<Read, ObjectError>>> {
+        None
+    }
+    /// Begins what takes long to make of an object, before it is applied.
+    fn prepare(&self, _control: &Control, _object: &dyn AnyObject) -> Option<LocalFuture<()>> {
         None
     }
     fn running(&self) -> Vec<Rc<dyn AnyObject>>;

@@ -91,8 +91,7 @@ impl Control {
         // A room that panics has refused its step: earlier changes are undone all the same.
         let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
         let (old, new) = (object(&step.old), object(&step.new));
-        let [before, after] =
-            [&old, &new].map(|object| object.as_ref().map_or(0, |object| step.kind.memory(&**object)));
+        let [before, after] = step.memory();
         self.objects().budget.change(step.kind.name(), before, after, || {
             self.objects().around.call(self, Moment::Before);
             let applied = catch_unwind(AssertUnwindSafe(|| step.kind.apply(self, old, new)));

@@ -10,7 +10,8 @@ use crate::control::Control;
 /// Default memory of an object in bytes: itself, its names, and its room's state.
 pub(super) const OBJECT: u64 = 2048;
 
-/// The budget, and the bytes charged by each kind.
+/// The budget, and the bytes charged by each kind. A copy tells whether changes that come later will fit.
+#[derive(Clone)]
 pub(super) struct Budget {
     limit: Cell<u64>,
     used: Cell<u64>,
@@ -37,7 +38,8 @@ impl Budget {
         make().inspect_err(|_| self.replace(kind, after, before))
     }
 
-    fn charge(&self, kind: &'static str, before: u64, after: u64) -> Result<(), ObjectError> {
+    /// Charges a kind for `after` bytes in place of `before`, if there are enough.
+    pub fn charge(&self, kind: &'static str, before: u64, after: u64) -> Result<(), ObjectError> {
         let used = self.used.get().saturating_sub(before).saturating_add(after);
         if after > before && used > self.limit.get() {
             return Err(self.used_up(after - before));

@@ -90,16 +90,38 @@ impl Control {
         put
     }
 
-    /// Reads the contents that planned steps need. Those of `read` were read before, for the same change.
+    /// Has the room of an object prepare it, before [`Control::put`] makes it run ([`super::Kind::prepare`]). Refuses an object that fails
+    /// its check or exceeds the memory budget. Others may change the configuration meanwhile.
+    pub async fn prepare<O: Object>(&self, object: &O) -> Result<(), ObjectError> {
+        let Some(kind) = self.objects().kind_named(O::KIND) else { return Ok(()) };
+        let Some(prepared) = kind.prepare(self, object) else { return Ok(()) };
+        self.check_free()?;
+        kind.check(object)?;
+        let before = kind.find(object).map_or(0, |old| kind.memory(&*old));
+        self.objects().budget.clone().charge(O::KIND, before, kind.memory(object))?;
+        prepared.await;
+        Ok(())
+    }
+
+    /// Reads the contents that planned steps need, and has rooms prepare their objects, as far as the memory budget suffices. Contents of
+    /// the objects in `read` were read before, for the same change.
     pub(crate) async fn read_contents(
         &self,
         steps: &[Step],
         read: &mut HashSet<ObjectRef>,
         pace: &mut Pace,
     ) -> Result<(), Vec<ObjectError>> {
+        // The steps charge for their objects when they are made: after memory was allocated for prepared ones.
+        let budget = self.objects().budget.clone();
         for step in steps {
             pace.step().await;
-            let Some(new) = step.new.as_ref().filter(|_| step.kind.has_content()) else { continue };
+            let [before, after] = step.memory();
+            let charged = budget.charge(step.kind.name(), before, after);
+            charged.map_err(|error| vec![error.of(&step.id())])?;
+            let Some(new) = step.new.as_ref() else { continue };
+            if let Some(prepared) = step.kind.prepare(self, &*new.object) {
+                prepared.await;
+            }
             if self.lacks_content(&*step.kind, &*new.object) && !read.contains(new.id()) {
                 // The next one may be on the same disk that does not answer.
                 self.read_content(&*step.kind, &*new.object).await.map_err(|error| vec![error])?;

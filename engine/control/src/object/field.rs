@@ -44,6 +44,11 @@ pub trait Field: Sized + 'static {
     fn write_concise(&self) -> Value {
         self.write()
     }
+    /// The value as a difference to another one tells it, or as a new object's: as [`Field::write_concise`] writes it, but of a list of
+    /// very many items only their number and those that differ, see [`list_difference`].
+    fn write_difference(&self, _other: Option<&Self>) -> Value {
+        self.write_concise()
+    }
     /// Whether both are written the same.
     fn is(&self, other: &Self) -> bool {
         self.write() == other.write()
@@ -84,10 +89,34 @@ pub trait Record: Sized + 'static {
     fn write_record(&self) -> Map<String, Value>;
     /// The same without those that are as their default; keys stay.
     fn write_concise_record(&self) -> Map<String, Value>;
+    /// The fields that differ from those of another record, or from their defaults, as [`Field::write_difference`] writes them; keys
+    /// of a record that is compared with its defaults stay.
+    fn write_record_difference(&self, other: Option<&Self>) -> Map<String, Value>;
     /// Calls `found` with the place and the target of every reference in the record, which stands at a place itself.
     fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
     /// The record without references to names that are gone; see [`Field::without`].
     fn record_without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self>;
+}
+
+/// Items of a list up to which a difference tells all of them.
+const TOLD_MAX: usize = 256;
+
+/// A list as a difference tells it: all of its items if they are few; otherwise their number and, beside another list, the items
+/// between those that both begin and end with, or their range: `{"items": 10000, "from": 17, "changed": [...]}`.
+pub fn list_difference<T: Field>(items: &[T], other: Option<&[T]>, same: impl Fn(&T, &T) -> bool) -> Value {
+    let write = |items: &[T]| Value::Array(items.iter().map(T::write_concise).collect());
+    if items.len().max(other.map_or(0, <[T]>::len)) <= TOLD_MAX {
+        return write(items);
+    }
+    let Some(other) = other else { return json!({"items": items.len()}) };
+    let from = items.iter().zip(other).take_while(|(one, other)| same(one, other)).count();
+    let (rest, other) = (&items[from..], &other[from..]);
+    let behind = rest.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| same(one, other)).count();
+    let changed = &rest[..rest.len() - behind];
+    match changed.len() <= TOLD_MAX {
+        true => json!({"items": items.len(), "from": from, "changed": write(changed)}),
+        false => json!({"items": items.len(), "from": from, "to": from + changed.len()}),
+    }
 }
 
 /// Collects the errors of a value, each with the path of its field.
@@ -186,6 +215,10 @@ impl<T: Field> Field for Option<T> {
     fn write_concise(&self) -> Value {
         self.as_ref().map_or(Value::Null, T::write_concise)
     }
+    fn write_difference(&self, other: Option<&Self>) -> Value {
+        let other = other.and_then(Option::as_ref);
+        self.as_ref().map_or(Value::Null, |value| value.write_difference(other))
+    }
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Some(one), Some(other)) => one.is(other),
@@ -236,6 +269,9 @@ impl<T: Field> Field for Vec<T> {
     }
     fn write_concise(&self) -> Value {
         Value::Array(self.iter().map(T::write_concise).collect())
+    }
+    fn write_difference(&self, other: Option<&Self>) -> Value {
+        list_difference(self, other.map(Vec::as_slice), T::is)
     }
     fn is(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().zip(other).all(|(one, other)| one.is(other))

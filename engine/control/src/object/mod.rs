@@ -86,7 +86,7 @@ pub(crate) use step::{Instance, Step};
 /// or goes, the object is taken down, and up again after. The doc comments are the texts of the help and of the
 /// documentation.
 /// `new` takes the key fields; it exists where all other fields have a default.
-pub trait Object: Record + Clone + PartialEq {
+pub trait Object: Record + Clone + PartialEq + Send {
     /// The name of the kind: plural, the section of the YAML file.
     const KIND: &'static str;
     /// The space of names in which an object of this kind brings one into being, beside that of its kind.

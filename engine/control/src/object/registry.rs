@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::any::{AnyKind, AnyObject, Read};
+use super::any::{AnyKind, AnyObject, Parse, Read};
 use super::around::{Around, Moment};
 use super::budget::{self, Budget, BudgetUse};
 use super::content::{Content, Contents, ReadContent};
@@ -28,6 +28,8 @@ type Inside<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>
 /// Checks that an object's outside requirements are met; names the outside resources that it occupies.
 type Needs<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
 type Takes<O> = Box<dyn Fn(&O) -> Vec<String>>;
+/// Begins what takes long to make of an object; nothing where that has been done, or is short.
+type Prepare<O> = Box<dyn Fn(&Control, &O) -> Option<LocalFuture<()>>>;
 /// Function that runs before the rest of a file can be read.
 type Open<O> = Box<dyn Fn(&Control, &O) -> Result<(), ObjectError>>;
 
@@ -41,6 +43,7 @@ pub struct Kind<O: Object> {
     open: Option<Open<O>>,
     outside: Option<Outside<O>>,
     content: Option<Content<O>>,
+    prepare: Option<Prepare<O>>,
     /// Descriptions of its fields, made when they are first asked for: with schemas and texts they take long.
     fields: OnceCell<Rc<[FieldInfo]>>,
     /// The names of its secret fields.
@@ -64,7 +67,8 @@ impl<O: Object> Kind<O> {
         let secrets = O::record_fields().into_iter().filter(|field| field.secret).map(|field| field.name).collect();
         let (running, memory) = (Running::new(O::key), (|_| budget::OBJECT) as fn(&O) -> u64);
         let (apply, fields) = (Box::new(apply), OnceCell::new());
-        Kind { apply, check: None, open: None, outside: None, content: None, fields, secrets, running, memory }
+        let (check, open, outside, content, prepare) = Default::default();
+        Kind { apply, check, open, outside, content, prepare, fields, secrets, running, memory }
     }
 
     /// Adds a check of a single object: it runs for all objects before any is applied.
@@ -119,6 +123,14 @@ impl<O: Object> Kind<O> {
         self.content = Some(Content { field, name, read });
         self
     }
+
+    /// Declares that a room makes something of an object alone that takes long, and keeps it in the object: `prepare` begins that,
+    /// mostly on a helper thread, unless it is there or takes no time. It is done before a configuration is changed; then `apply`
+    /// finds it in the object, also when the change is undone or rehearsed. Changes of single objects await it by themselves.
+    pub fn prepare(mut self, prepare: impl Fn(&Control, &O) -> Option<LocalFuture<()>> + 'static) -> Kind<O> {
+        self.prepare = Some(Box::new(prepare));
+        self
+    }
 }
 
 impl<O: Object> AnyKind for Kind<O> {
@@ -135,15 +147,11 @@ impl<O: Object> AnyKind for Kind<O> {
         super::field::derived::schema::<O>()
     }
     fn parse(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
-        let mut problems = Problems::default();
-        for name in self.secrets.iter().filter(|name| values.get(**name).is_some_and(|value| *value == HIDDEN)) {
-            let remedy = "write the secret, or take the file from `quiver save FILE`";
-            problems.within(name, |problems| problems.add(format!("{HIDDEN} stands for a secret"), remedy));
-        }
-        match O::read_record(values, &mut problems) {
-            Some(object) if problems.found.is_empty() => Ok(Rc::new(object)),
-            _ => Err(problems.found),
-        }
+        parse::<O>(&self.secrets, values).map(|object| Rc::new(object) as _)
+    }
+    fn parse_aside(&self) -> Option<Parse> {
+        let secrets = self.secrets.clone();
+        Some(Box::new(move |values| parse::<O>(&secrets, values).map(|object| Box::new(object) as _)))
     }
     fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError> {
         match (&self.check, object.as_any().downcast_ref::<O>()) {
@@ -205,6 +213,10 @@ impl<O: Object> AnyKind for Kind<O> {
         let (content, typed) = self.content.as_ref().zip(object.as_any().downcast_ref::<O>())?;
         Some((content.read)(control, typed))
     }
+    fn prepare(&self, control: &Control, object: &dyn AnyObject) -> Option<LocalFuture<()>> {
+        let (prepare, typed) = self.prepare.as_ref().zip(object.as_any().downcast_ref::<O>())?;
+        prepare(control, typed)
+    }
     fn memory(&self, object: &dyn AnyObject) -> u64 {
         object.as_any().downcast_ref().map_or(0, self.memory)
     }
@@ -225,6 +237,19 @@ impl<O: Object> AnyKind for Kind<O> {
     }
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// Reads an object with these secret fields.
+fn parse<O: Object>(secrets: &[&'static str], values: &Map<String, Value>) -> Result<O, Vec<ObjectError>> {
+    let mut problems = Problems::default();
+    for name in secrets.iter().filter(|name| values.get(**name).is_some_and(|value| *value == HIDDEN)) {
+        let remedy = "write the secret, or take the file from `quiver save FILE`";
+        problems.within(name, |problems| problems.add(format!("{HIDDEN} stands for a secret"), remedy));
+    }
+    match O::read_record(values, &mut problems) {
+        Some(object) if problems.found.is_empty() => Ok(object),
+        _ => Err(problems.found),
     }
 }
 
@@ -342,6 +367,11 @@ impl Objects {
     /// From now on, rooms apply changes without touching the outside: this control side is a stand-in for rehearsals.
     pub(crate) fn stay_inside(&self) {
         self.reach.set(Reach::Inside);
+    }
+
+    /// Whether rooms apply changes without touching the outside, as on a stand-in: no packets meet these rooms.
+    pub fn stays_inside(&self) -> bool {
+        self.reach.get() == Reach::Inside
     }
 
     /// Contents of objects.

@@ -56,6 +56,14 @@ impl Step {
         Step { kind: self.kind.clone(), old: self.new.clone(), new: self.old.clone() }
     }
 
+    /// Bytes of the memory budget that its object takes, before and after.
+    pub fn memory(&self) -> [u64; 2] {
+        let of = |instance: &Option<Rc<Instance>>| {
+            instance.as_ref().map_or(0, |instance| self.kind.memory(&*instance.object))
+        };
+        [of(&self.old), of(&self.new)]
+    }
+
     pub fn changes_something(&self) -> bool {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => !old.object.equals(&*new.object),

@@ -182,12 +182,8 @@ impl Control {
                 by => format!("commands of {by}"),
             };
             let mut json = Map::new();
-            let record = |kind, record: &Value| {
-                if wants_json {
-                    collect(&mut json, kind, record);
-                }
-            };
-            let running = control.written(&mut pace, record).await;
+            let mut record = |kind: &'static str, record: &Value| collect(&mut json, kind, record);
+            let running = control.written(&mut pace, wants_json.then_some(&mut record as _)).await;
             let terms = Terms { comment: comment.clone(), ..Terms::default() };
             let running = Text::from(running);
             let version = control.record(control.author(), what, terms, &running).await?;
@@ -253,7 +249,7 @@ impl Control {
         };
         let before = self.objects().pending.all();
         self.note_waiting(desired, terms.scope, waiting);
-        let running = Text::from(self.written(pace, |_, _| {}).await);
+        let running = Text::from(self.written(pace, None).await);
         let recorded = self.record(self.author(), goal.what.clone(), terms.clone(), &running).await;
         let version = match recorded {
             Ok(version) => version,
@@ -349,7 +345,7 @@ impl Control {
             "" => (Author::default(), "start"),
             by => (Author::new(by), "commands"),
         };
-        let running = Text::from(self.written(pace, |_, _| {}).await);
+        let running = Text::from(self.written(pace, None).await);
         self.record(&author, what.to_owned(), Terms::default(), &running).await.map(|_| ())
     }
 
@@ -363,7 +359,7 @@ impl Control {
     ) -> Result<Option<Version>, TransactionError> {
         let history = &self.transactions().history;
         if let Some(newest) = history.versions().first().filter(|newest| newest.confirmed)
-            && history.is_text(newest.number, text).await
+            && history.is_text(self, newest.number, text).await
         {
             self.transactions().note_saved();
             return Ok(None);

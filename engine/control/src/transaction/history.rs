@@ -5,6 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::{Memory, Store, Text, Version};
+use crate::control::Control;
 
 /// Versions that are kept at most.
 const VERSIONS_MAX: usize = 50;
@@ -74,12 +75,16 @@ impl History {
         }
     }
 
-    /// Whether this is the configuration of a version. One of another length is not read for that.
-    pub async fn is_text(&self, number: u64, text: &str) -> bool {
+    /// Whether this is the configuration of a version. One of another length is not read for that. A helper of `control` compares them.
+    pub async fn is_text(&self, control: &Control, number: u64, text: &Text) -> bool {
         let length =
             self.versions.borrow().iter().find(|(version, _)| version.number == number).map(|(_, length)| *length);
-        length.is_some_and(|length| length >= text.len() && length - text.len() <= HEADER_MAX)
-            && self.text(number).await.is_ok_and(|known| *known == *text)
+        if !length.is_some_and(|length| length >= text.len() && length - text.len() <= HEADER_MAX) {
+            return false;
+        }
+        let Ok(known) = self.text(number).await else { return false };
+        let text = text.clone();
+        control.by_helper(move || *known == *text).await.unwrap_or_default()
     }
 
     /// Adds the newest version; its number is given here.

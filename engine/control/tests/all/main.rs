@@ -12,5 +12,6 @@ mod long;
 mod objects;
 mod outside;
 mod ports;
+mod shelves;
 mod tiny_room;
 mod transactions;

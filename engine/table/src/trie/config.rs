@@ -3,21 +3,34 @@
 /// The size of a table, and the limit on its blocks of memory.
 #[derive(Clone, Copy, Debug)]
 pub struct LpmConfig {
-    is_large: bool,
+    kind: Kind,
     blocks_max: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Small,
+    Large,
+    Slim,
 }
 
 impl LpmConfig {
     /// For many routes: the fewest loads. The root takes up to 64 MB for IPv4 and 32 MB for IPv6, of which only what routes
     /// touch becomes real. Room for 2²¹ blocks for IPv4, and 2²⁵ for IPv6.
     pub const fn large() -> LpmConfig {
-        LpmConfig { is_large: true, blocks_max: None }
+        LpmConfig { kind: Kind::Large, blocks_max: None }
     }
 
     /// For few routes: one more load for IPv4. The root takes up to 256 KB for IPv4 and 64 KB for IPv6. Room for 2¹⁶ blocks for
     /// IPv4, and 2¹⁸ for IPv6.
     pub const fn small() -> LpmConfig {
-        LpmConfig { is_large: false, blocks_max: None }
+        LpmConfig { kind: Kind::Small, blocks_max: None }
+    }
+
+    /// For as many routes as a large table has, where lookups need not be fast: with the root of a small one, in which a short prefix
+    /// takes few words, and without huge pages.
+    pub const fn slim() -> LpmConfig {
+        LpmConfig { kind: Kind::Slim, blocks_max: None }
     }
 
     /// Sets the limit on blocks of memory, up to 2²⁵ for IPv4 and 2³⁰ for IPv6.
@@ -29,9 +42,14 @@ impl LpmConfig {
         LpmConfig { blocks_max: Some(blocks_max), ..self }
     }
 
-    /// The size of a family's table, of the two that the family has.
+    /// The size of a family's table, by the two that the family has.
     pub(super) fn size(self, small: Size, large: Size, blocks_max: u32) -> Size {
-        let size = if self.is_large { large } else { small };
+        let size = match self.kind {
+            Kind::Small => small,
+            Kind::Large => large,
+            // A block more for each word of the root.
+            Kind::Slim => Size { blocks_max: large.blocks_max + (1 << small.root_bits), ..small },
+        };
         Size { blocks_max: self.blocks_max.map_or(size.blocks_max, |max| max.min(blocks_max)), ..size }
     }
 }

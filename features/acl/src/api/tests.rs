@@ -7,6 +7,8 @@ use super::*;
 use quiver_compat::Caller;
 use quiver_compat::types::Address;
 
+mod long;
+
 fn rule(prefix: &str, len: u8, proto: u8) -> AclRule {
     let address: std::net::IpAddr = prefix.parse().expect("an address");
     let prefix = Prefix { address: Address::from(address), len };

@@ -137,7 +137,7 @@ fn compare(level: Level, configuration: &str, packet: impl Fn(&mut Rng, u32) -> 
         let lists = texts.each_ref().map(|text| list(text));
         // A long list does not fit a line.
         for (id, rules) in (0u32..).zip(&lists) {
-            daemon.control().put(Acl { id, tag: None, rules: rules.clone() }).expect("it is valid");
+            daemon.control().put(Acl { id, tag: None, rules: rules.clone().into() }).expect("it is valid");
         }
         let at = if r.bool() { "pg0 input" } else { "pg1 output" };
         daemon.configure(&format!("set acl-plugin interface {at} acl 0\nset acl-plugin interface {at} acl 1"));

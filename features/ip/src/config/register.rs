@@ -58,6 +58,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared, own_nodes: Own
         let help = format!("{} packets that the interface received.", F::TITLE);
         let received = dataplane.add_simple_interface_counters(F::NAME, help);
         let mut ip = Ip::<F>::new(&domain, shared, received)?;
+        ip.is_rehearsed = control.objects().stays_inside();
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane, upper)?;
         own_nodes(&ip, dataplane.blueprint())?;

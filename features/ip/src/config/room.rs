@@ -28,6 +28,8 @@ pub struct Ip<F: Family> {
     pub(super) tables: ConfiguredTables<F>,
     pub(super) usability: Usability<F>,
     pub(super) published: Published<F>,
+    /// Whether changes are rehearsed here, and no packets come.
+    pub(super) is_rehearsed: bool,
 }
 
 /// IPv4's state.
@@ -65,6 +67,7 @@ impl<F: Family> Ip<F> {
             interfaces: ConfiguredInterfaces::default(),
             tables: ConfiguredTables::default(),
             usability: Usability { unusable: BTreeSet::new(), deprecated: BTreeSet::new(), changed: Signal::new() },
+            is_rehearsed: false,
             published: Published {
                 ingress: Publisher::new(domain, Ingress::default()),
                 protocols: Publisher::new(domain, local::UNCLAIMED),

@@ -85,6 +85,7 @@ impl<F: Family> Ip<F> {
         let id = TableId(table.id);
         let size = match table.size {
             TableSize::Small => Size::Small,
+            TableSize::Large if self.is_rehearsed => Size::Rehearsed,
             TableSize::Large => Size::Large,
         };
         self.fib.add_table(id, size, table.counters)?;

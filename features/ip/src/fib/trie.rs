@@ -11,6 +11,8 @@ pub enum Size {
     Small,
     /// Millions: the fastest lookup.
     Large,
+    /// As many, for rehearsals: no packet is looked up. A short prefix is written in fewer words, and memory comes in small pages.
+    Rehearsed,
 }
 
 /// A family whose tables can be made.
@@ -150,6 +152,7 @@ macro_rules! forwarding {
                 let config = match size {
                     Size::Small => LpmConfig::small(),
                     Size::Large => LpmConfig::large(),
+                    Size::Rehearsed => LpmConfig::slim(),
                 };
                 <$writer>::new(domain, config)
             }

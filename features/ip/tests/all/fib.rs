@@ -156,13 +156,28 @@ fn nothing_is_left_behind() {
     assert_eq!(error.to_string(), "the route 10.0.0.0/8 has 17 paths; a route has at most 16");
 }
 
+#[test]
+fn short_prefixes_take_little_memory_where_changes_are_rehearsed() {
+    let domain = Domain::new();
+    let mut fib = Fib::<V4>::new(&domain, 1);
+    for (number, size, at_most) in [(1, Size::Large, 16 << 20), (2, Size::Rehearsed, 64 << 10)] {
+        let table = TableId(number);
+        fib.add_table(table, size, false).expect("new");
+        for short in ["224.0.0.0/4", "240.0.0.0/4"] {
+            fib.insert(table, prefix(short), Source::Special, link(1)).expect("fits");
+        }
+        let (lookup, _) = fib.table(table).expect("there").memory_bytes();
+        assert!((at_most / 4..=at_most).contains(&lookup), "{size:?}: {lookup}");
+    }
+}
+
 /// A change is visible with the call that makes it: to views that workers took before, without any publication between.
 fn a_view_from_before_shows_a_change<F: Forwarding>(routes: [&str; 4]) {
     let domain = Domain::new();
     let reader = domain.register();
     let routes = routes.map(|route| route.parse::<Prefix<F>>().expect("a prefix"));
     let to = F::bits(routes[3].address());
-    for (size, counted) in [(Size::Small, false), (Size::Large, false), (Size::Large, true)] {
+    for (size, counted) in [(Size::Small, false), (Size::Large, false), (Size::Large, true), (Size::Rehearsed, false)] {
         let mut fib = Fib::<F>::new(&domain, 1);
         fib.add_table(TableId(1), size, counted).expect("new");
         let lpm = fib.table(TableId(1)).expect("there").reader();
@@ -199,11 +214,8 @@ fn tables_take_memory_for_their_routes_and_give_it_back() {
         let (lookup, notes) = fib.table(table).expect("there").memory_bytes();
         assert!(lookup + notes < 24 << 10, "{lookup} and {notes}");
     }
-    for size in [Size::Small, Size::Large] {
-        let table = TableId(match size {
-            Size::Small => 2000,
-            Size::Large => 2001,
-        });
+    for size in [Size::Small, Size::Large, Size::Rehearsed] {
+        let table = TableId(2000 + size as u32);
         fib.add_table(table, size, false).expect("new");
         let bytes = |fib: &Fib<V4>| {
             let (lookup, notes) = fib.table(table).expect("there").memory_bytes();

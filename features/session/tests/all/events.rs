@@ -343,7 +343,7 @@ fn events_can_be_off_and_updates_on() {
     assert!(updates.iter().all(|event| event.tenant == 1));
     // Its memory, which may be gigabytes, is given back by a helper.
     let helper = Rc::new(Counting::default());
-    daemon.control().help_by(helper.clone());
+    daemon.control().help_by(helper.clone(), helper.clone());
     daemon.configure("sfdp events disable");
     daemon.settle().expect("it settles");
     assert!(reader.has_ended().expect("a file"));

@@ -91,7 +91,7 @@ fn fifty_of_peer() -> Vec<String> {
 fn give(daemon: &mut Daemon, rules: &str) -> Result<(), String> {
     let words: Vec<_> = rules.split(' ').map(str::to_owned).collect();
     let rules = quiver_acl::text::rules(&words).map_err(|error| error.to_string())?;
-    daemon.control().put(Acl { id: 0, tag: None, rules }).map_err(|error| error.to_string())?;
+    daemon.control().put(Acl { id: 0, tag: None, rules: rules.into() }).map_err(|error| error.to_string())?;
     command(daemon, AT_PG0)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems};
 use quiver_control::{Object, ObjectError, Record};
@@ -19,7 +19,7 @@ pub const NEXT_HOPS: &str = "next-hop";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NextHop {
     /// The kind.
-    pub kind: Rc<str>,
+    pub kind: Arc<str>,
     /// Which of its next hops.
     pub number: Option<u32>,
 }
