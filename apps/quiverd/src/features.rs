@@ -54,7 +54,7 @@ rooms! {
     quiver_reassembly: [quiver_interface, quiver_ip],
     quiver_session: [quiver_interface, quiver_ip],
     quiver_session_sample: [quiver_interface, quiver_ip, quiver_session],
-    quiver_nat: [quiver_interface, quiver_ip, quiver_reassembly, quiver_session],
+    quiver_nat: [quiver_interface, quiver_ip, quiver_neighbor, quiver_reassembly, quiver_session],
     quiver_snort: [quiver_interface, quiver_ip, quiver_session],
     quiver_urpf: [quiver_ethernet, quiver_interface, quiver_ip],
     quiver_mss_clamp: [quiver_interface, quiver_ip],

@@ -7,10 +7,11 @@
 //! - [`config`]: what is configured; `interface`: what interfaces enable; [`sides`]: what of it workers read. [`room`]: the control side; [`rules`]: what it tells workers.
 //! - [`mod@tuple`]: tuples of packets. [`decide`]: what becomes of a packet without a session; [`egress`]: where it would leave.
 //! - [`ports`]: outside ports. [`mappings`]: those of endpoint-independent mode, which sessions share; [`counted`]: how. [`rewrite`]: packets. [`node`]: the nodes. [`counters`]: their counters.
-//! - `pools`: pools of addresses on the control side. `command`, `show`: the command line; `api`: VPP's messages; `listing`: sessions for both.
+//! - `pools`: pools of addresses on the control side; `arp`: answers for them. `command`, `show`: the command line; `api`: VPP's messages; `listing`: sessions for both.
 #![forbid(unsafe_code)]
 
 mod api;
+mod arp;
 mod command;
 pub mod config;
 pub mod counted;
@@ -65,7 +66,7 @@ pub enum NatError {
     Tenants,
 }
 
-/// Registers the room. Those of IP, of reassembly and of sessions are registered before.
+/// Registers the room. Those of IP, of neighbors, of reassembly and of sessions are registered before.
 ///
 /// # Errors
 /// If a name is taken.
@@ -93,6 +94,7 @@ pub fn register(control: &Control) -> Result<(), NatError> {
     control.objects().add(Kind::new(pools::apply_interface_address).check(config::check_interface_address));
     control.objects().add(Kind::new(room::apply_mapping).check(config::check_mapping));
     watch(control, pools::follow);
+    arp::register(control);
     command::register(control);
     show::register(control);
     api::register(control);
