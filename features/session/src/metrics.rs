@@ -31,7 +31,7 @@ pub(crate) fn name(counter: &str) -> String {
     format!("{COUNTERS}/{counter}")
 }
 
-/// What becomes of SYN cookies.
+/// Counters of SYN cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cookie {
     /// It was sent.

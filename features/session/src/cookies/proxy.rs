@@ -1,4 +1,4 @@
-//! What sessions keep whose connections the router has opened itself: a line beside the record, which other sessions do not have.
+//! State of sessions whose connections the router has opened itself: a line beside the record, which other sessions do not have.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -265,7 +265,7 @@ impl At<'_, '_, '_> {
     }
 }
 
-/// What changes in packets of a direction. Of an ICMP error it is what changes in the segment that it quotes, which has the other one.
+/// The changes to packets of a direction. Of an ICMP error it is what changes in the segment that it quotes, which has the other one.
 fn shift(proxied: &Proxied, server: Server, (direction, is_error): (Direction, bool)) -> Shift {
     let ahead = proxied.cookie.wrapping_sub(server.initial);
     match direction {

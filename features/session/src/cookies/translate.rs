@@ -23,7 +23,7 @@ const SACK: u8 = 5;
 const ICMP_HEADER: usize = 8;
 const ICMP_CHECKSUM: usize = 2;
 
-/// What changes in the segments of one direction.
+/// The changes to segments of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shift {
     /// Added to sequence numbers.

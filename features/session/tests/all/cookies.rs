@@ -350,6 +350,15 @@ fn syns_of_other_formats_begin_sessions() {
     path.finish();
 }
 
+/// No SYN is answered by a tenant whose chain drops what it would connect.
+#[test]
+fn where_all_packets_are_dropped_no_syn_is_answered() {
+    let mut path = Path::new(false, 1000, &["set sfdp services tenant 1 sfdp-l4-lifecycle sfdp-drop forward", ALWAYS]);
+    assert_eq!(path.client(&format!("syn seq {CLIENT}")), []);
+    assert_eq!(["sfdp-l4-lifecycle", "sfdp-syn-cookie"].map(|node| path.dropped(node, "sfdp-drop")), [1, 0]);
+    path.finish();
+}
+
 /// The server's answer becomes two packets. Where no buffer is left for one of them, it is dropped, and the server repeats it.
 #[test]
 fn without_a_buffer_an_answer_of_the_server_is_dropped_by_name() {

@@ -70,7 +70,7 @@ fn a_cookie_is_valid_for_its_client_in_two_slots_and_for_no_other() {
     }
 }
 
-/// Whoever changes a bit, also of the options, has no cookie; a guess succeeds about twice in 2^24, for there are two slots.
+/// A cookie with a changed bit, also of the options, is refused; a guess succeeds about twice in 2^24, for there are two slots.
 #[test]
 fn changed_and_guessed_cookies_are_refused() {
     let (cookies, mut random) = (cookies(), fastrand::Rng::with_seed(1));
