@@ -446,6 +446,11 @@ impl Frame {
     pub fn first<'p, const N: usize>(&self, pool: &'p Pool, i: usize) -> Option<&'p [u8; N]> {
         pool.first_of(self.raw(i))
     }
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn first_mut<'p, const N: usize>(&mut self, pool: &'p mut Pool, i: usize) -> Option<&'p mut [u8; N]> {
+        pool.first_of_mut(self.raw(i))
+    }
     /// Puts all bytes of row `i`'s packet there, in place of what was there.
     pub fn gather(&self, pool: &Pool, i: usize, to: &mut Vec<u8>) {
         pool.gather(self.raw(i), to);

@@ -40,7 +40,7 @@ use quiver_ip::node::describe;
 use quiver_ip::upper;
 use quiver_session::key::{Formats, KeyFormat};
 use quiver_session::listing::ip4_end;
-use quiver_session::service::add_passing;
+use quiver_session::service::{DROP, Services, add_passing};
 use quiver_session::{Service, SessionError, register_service};
 use quiver_wire::V4;
 
@@ -76,7 +76,7 @@ pub fn register(control: &Control) -> Result<(), NatError> {
     let format = KeyFormat { name: "nat44", is_ip4: true, show: ip4_end };
     let format = control.room_mut::<Formats>().add(format).map_err(SessionError::from)?;
     register_rewrite(control, Rewrite { reads: reads.clone(), routes: routes.clone(), icmp_timeout })?;
-    register_service(control, Service::terminal(output::END)).map_err(SessionError::from)?;
+    register_service(control, Service::last(output::END)).map_err(SessionError::from)?;
     let slots = room::tenants(control, icmp_timeout).ok_or(NatError::Tenants)?;
     let (nat, upper) = {
         let dataplane = control.room::<Dataplane>();
@@ -86,7 +86,10 @@ pub fn register(control: &Control) -> Result<(), NatError> {
     let words = FeatureSettings::new(control);
     let sides = words.of(Direction::Rx);
     let (rules, ports) = (nat.rules(), nat.ports.clone());
-    let tables = Tables { reads: reads.clone(), routes, rules, sides, ports, slots, format, icmp_timeout, upper };
+    let number = |name| control.room::<Services>().number(name).unwrap_or(DROP);
+    let (rewrite, lookup) = (number(service::NAME), number(room::LOOKUP));
+    let reads = reads.clone();
+    let tables = Tables { reads, routes, rules, sides, ports, slots, format, rewrite, lookup, icmp_timeout, upper };
     control.insert_room(nat);
     register_nodes(control, (&tables, words))?;
     control.objects().add(Kind::new(room::apply_settings).check(config::check_settings));

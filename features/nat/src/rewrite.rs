@@ -53,7 +53,6 @@ fn set_addresses(packet: &mut [u8], (source, destination): (u32, u32)) -> Option
 }
 
 /// Where the checksum of a transport header is, and whether it is optional.
-#[inline(always)]
 fn transport_checksum(protocol: u8) -> (usize, bool) {
     if IpProtocol(protocol) == IpProtocol::TCP { (16, false) } else { (6, true) }
 }
@@ -92,20 +91,24 @@ pub fn rewrite(packet: &mut [u8], to: &Tuple, is_unfinished: bool) -> bool {
     true
 }
 
-/// The same of a packet as [`plain_ip4`] has them, whose checksums are whole. False of others, which stay as they are.
+/// Bytes of a plain packet up to UDP's checksum.
+pub const TO_UDP_SUM: usize = 28;
+/// The same of TCP.
+pub const TO_TCP_SUM: usize = 38;
+
+/// The same of the first bytes of a packet as [`plain_ip4`] has them, whose checksums are whole: up to that of the transport header, which is
+/// optional or not. False of others, which stay as they are.
 #[inline(always)]
-pub fn rewrite_plain(packet: &mut [u8], to: Ends4) -> bool {
-    let Some((from, protocol)) = packet.first_chunk().and_then(plain_ip4) else { return false };
-    let (at, is_optional) = transport_checksum(protocol.0);
-    let at = HEADER + at;
-    let (Some(ip), Some(upper)) = (word(packet, CHECKSUM), word(packet, at)) else { return false };
+pub fn rewrite_plain<const N: usize>(packet: &mut [u8; N], to: Ends4, is_optional: bool) -> bool {
+    let Some((from, _)) = packet.first_chunk().and_then(plain_ip4) else { return false };
+    let (Some(ip), Some(upper)) = (word(packet, CHECKSUM), word(packet, N - 2)) else { return false };
     let addresses = Change::of64(from.addresses, to.addresses);
     let all = addresses.and(Change::of32(from.ports, to.ports));
     set(packet, CHECKSUM, addresses.apply(ip).to_be_bytes());
     set(packet, SOURCE, to.addresses.to_be_bytes());
     set(packet, HEADER, to.ports.to_be_bytes());
     if !(is_optional && upper == 0) {
-        set(packet, at, not_none(all.apply(upper), is_optional).to_be_bytes());
+        set(packet, N - 2, not_none(all.apply(upper), is_optional).to_be_bytes());
     }
     true
 }

@@ -92,12 +92,14 @@ pub(crate) fn clear(control: &Control) -> Result<(), ObjectError> {
 fn chains(control: &Control, ends: [&str; 2]) -> [Chain; 2] {
     let services = control.room::<Services>();
     let number = |name: &str| services.number(name).unwrap_or(quiver_session::service::DROP);
-    ends.map(|end| Chain::new(&[number(LIFECYCLE), number(service::NAME), number(end)]))
+    ends.map(|end| services.chain(&[number(LIFECYCLE), number(service::NAME), number(end)], false))
 }
+
+/// The end of chains of packets that are translated where they come in.
+pub(crate) const LOOKUP: &str = "ip4-lookup";
 
 /// The tenants of sessions: those translated where they come in; those translated where they leave, from the inside and from the outside.
 pub(crate) fn tenants(control: &Control, icmp_timeout: u8) -> Option<Slots> {
-    const LOOKUP: &str = "ip4-lookup";
     let timeouts = timeouts(&NatSettings::standard(), icmp_timeout);
     let slot = |ends| {
         let chains = chains(control, ends);

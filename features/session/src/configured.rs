@@ -79,8 +79,8 @@ fn check_cookies(tenant: &Tenant) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// The chain of services by their names.
-fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, ObjectError> {
+/// The chain of services by their names, for packets that are checked strictly or not.
+fn chain(control: &Control, (field, names): (&str, &[String]), is_strict: bool) -> Result<Chain, ObjectError> {
     let services = control.room::<Services>();
     let mut numbers = vec![];
     for name in names {
@@ -99,7 +99,7 @@ fn chain(control: &Control, field: &str, names: &[String]) -> Result<Chain, Obje
         let what = format!("`{}` ends the chain, but `{}` stands behind it", names[place], names[place + 1]);
         return Err(ObjectError::field(field, what).remedy(format!("move `{}` to the end", names[place])));
     }
-    Ok(Chain::new(&numbers))
+    Ok(services.chain(&numbers, is_strict))
 }
 
 pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(), ObjectError> {
@@ -112,7 +112,9 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
         slot.into_iter().for_each(|slot| end_sessions_of(control, slot));
         return Ok(());
     }
-    let chains = [chain(control, "forward", &tenant.forward)?, chain(control, "reverse", &tenant.reverse)?];
+    let is_strict = tenant.tcp == TcpChecks::Strict;
+    let chain = |field, names: &[String]| chain(control, (field, names), is_strict);
+    let chains = [chain("forward", &tenant.forward)?, chain("reverse", &tenant.reverse)?];
     let slow_paths = SlowPaths::of(control, &tenant.slow_path)?;
     let timeouts = {
         let known = control.room::<Timeouts>();
@@ -130,7 +132,6 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tenant>) -> Result<(),
     if let Some(sessions) = control.room::<Room>().sessions().filter(|_| tenant.source_sessions_max.is_some()) {
         sessions.count_sources(secret()).map_err(no_space)?;
     }
-    let is_strict = tenant.tcp == TcpChecks::Strict;
     if let Some(sessions) = control.room::<Room>().sessions().filter(|_| is_strict) {
         sessions.keep_windows().map_err(no_space)?;
     }

@@ -10,7 +10,7 @@
 //! - [`second`]: second keys of sessions whose packets are translated. [`translation`]: what rooms that translate call; [`translator`]: the same for frames. [`admission`]: what
 //!   rooms call whose sessions let packets pass.
 //! - [`interface`]: whose packets have sessions. [`node`]: the nodes. [`segment`]: their segments; [`tcp`]: states of connections. `windows`: strict checks
-//!   of their segments.
+//!   of their segments. [`effect`]: packets that change no state, and bypass services that follow it.
 //! - [`exporters`]: events of sessions, and who reads them; `events`: how workers write them; `event_command`: their commands.
 //! - [`listing`]: sessions for people and clients; `command`, `tenant_command`: the command line; `shown`: which sessions it lists, and as
 //!   which texts; `top`: those with most traffic. `metrics`: counters of tenants. `api`: VPP's messages.
@@ -21,6 +21,7 @@ mod api;
 mod command;
 mod configured;
 pub mod cookies;
+pub mod effect;
 mod event_command;
 mod events;
 pub mod expiry;
@@ -272,7 +273,7 @@ fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionErr
     for spec in specs {
         let name = spec.name();
         control.room_mut::<Dataplane>().blueprint().node(spec).map_err(DataplaneError::from)?;
-        register_service(control, Service::judge(name))?;
+        register_service(control, Service::follower(name))?;
         by_tenant(control, name);
         undecided(control, name, Undecided::Packet, &["no-syn", "tcp-flags", "tcp-out-of-window", "tcp-fragment"]);
         undecided(control, name, Undecided::NodeBefore, &["no-session"]);

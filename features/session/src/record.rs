@@ -285,6 +285,16 @@ impl Record {
     pub fn status(&self) -> Status {
         Status::of_word(self.status.load(Relaxed))
     }
+    /// The state of a session that has none of some flags.
+    #[inline(always)]
+    pub(crate) fn state_without(&self, flags: u16) -> Option<State> {
+        match self.status.load(Relaxed) & (u64::from(flags) << 16 | 0xff) {
+            0 => Some(State::Embryonic),
+            1 => Some(State::Established),
+            2 => Some(State::TimeWait),
+            _ => None,
+        }
+    }
     /// Whether packets of the session are dropped.
     #[inline(always)]
     pub fn is_blocked(&self) -> bool {

@@ -22,24 +22,43 @@ pub struct Service {
     pub is_terminal: bool,
     /// Whether it judges packets without a session, of tenants whose policy comes first.
     pub judges: bool,
+    /// Whether packets bypass it that leave the state of their session as it is: it only follows states.
+    pub follows: bool,
+    /// Whether its node reads the marks of packets.
+    pub reads_marks: bool,
 }
 
 impl Service {
     /// A service whose node passes packets on along the chain.
     pub const fn new(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec::to_node(name), is_terminal: false, judges: false }
+        Service {
+            name,
+            arc: ArcSpec::to_node(name),
+            is_terminal: false,
+            judges: false,
+            follows: false,
+            reads_marks: true,
+        }
     }
     /// A service whose node also judges packets without a session ([`Reads::each_judged`](crate::node::pass::Reads::each_judged)).
     pub const fn judge(name: &'static str) -> Service {
         Service { judges: true, ..Service::new(name) }
     }
-    /// A node at which chains end.
+    /// A judge that otherwise only follows the states of sessions.
+    pub const fn follower(name: &'static str) -> Service {
+        Service { follows: true, ..Service::judge(name) }
+    }
+    /// A node at which chains end, and which reads the marks of packets.
+    pub const fn last(name: &'static str) -> Service {
+        Service { is_terminal: true, ..Service::new(name) }
+    }
+    /// A node at which chains end, and which knows nothing of sessions.
     pub const fn terminal(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec::to_node(name), is_terminal: true, judges: false }
+        Service { reads_marks: false, ..Service::last(name) }
     }
     /// The service that drops packets.
     pub const fn drop(name: &'static str) -> Service {
-        Service { name, arc: ArcSpec { name, to: To::Drop }, is_terminal: true, judges: false }
+        Service { arc: ArcSpec { name, to: To::Drop }, ..Service::terminal(name) }
     }
 }
 
@@ -47,8 +66,8 @@ impl Service {
 #[derive(Default)]
 pub struct Services {
     services: Vec<Service>,
-    /// Nodes, and the number of their own arcs.
-    passing: Vec<&'static str>,
+    /// Nodes, each with the number of its arc to the first service.
+    passing: Vec<(&'static str, u16)>,
 }
 
 /// The number of the service that drops packets: that of an empty place of a chain.
@@ -73,6 +92,17 @@ impl Services {
     pub fn number(&self, name: &str) -> Option<u8> {
         self.named().find(|(_, service)| service.name == name).map(|(number, _)| number)
     }
+    /// A chain of services by their numbers. Where checks of TCP are strict, packets bypass none of them.
+    pub fn chain(&self, numbers: &[u8], is_strict: bool) -> Chain {
+        let follows = |number: &u8| self.services.get(usize::from(*number)).is_some_and(|service| service.follows);
+        let followers = numbers.iter().take_while(|number| follows(number)).count();
+        let chain = Chain::new(numbers);
+        let reads_marks =
+            |number: &u8| self.services.get(usize::from(*number)).is_none_or(|service| service.reads_marks);
+        let unmarked = chain.length.checked_sub(1).filter(|_| !reads_marks(&chain.last()));
+        let bypassed = if is_strict { 0 } else { chain.length.min(followers as u8) };
+        Chain { bypassed, unmarked: unmarked.unwrap_or(u8::MAX), ..chain }
+    }
     /// The services that a packet passes before a session begins, of a tenant with this chain of initiators: those of the chain that
     /// judge; then the session begins, unless the chain drops all packets. Where SYNs may be answered by cookies, returned cookies are
     /// looked at first, so that what they stand for is judged; and SYNs are answered that all judges let pass.
@@ -88,17 +118,33 @@ impl Services {
     }
 }
 
-/// Gives a node an arc to each service. Its first arc to a service is behind its own arcs.
+/// Gives a node an arc to each service. Its first arc to a service is behind its own arcs, none of which leads to a service.
 ///
 /// # Errors
 /// If there is no such node.
 pub fn add_passing(control: &Control, node: &'static str) -> Result<(), GraphError> {
     let mut services = control.room_mut::<Services>();
     let mut dataplane = control.room_mut::<Dataplane>();
-    for service in &services.services {
-        dataplane.blueprint().add_arc(node, service.arc)?;
+    let first = match services.services.first() {
+        Some(drop) => dataplane.blueprint().add_arc(node, drop.arc)?,
+        None => 0,
+    };
+    for (number, service) in services.services.iter().enumerate() {
+        add_arc(&mut dataplane, (node, first), (number, service))?;
     }
-    services.passing.push(node);
+    services.passing.push((node, first));
+    Ok(())
+}
+
+/// Adds the arc to a service to a node whose arcs to services begin with the first one.
+fn add_arc(
+    dataplane: &mut Dataplane,
+    (node, first): (&'static str, u16),
+    (number, service): (usize, &Service),
+) -> Result<(), GraphError> {
+    let arc = dataplane.blueprint().add_arc(node, service.arc)?;
+    let expected = usize::from(first) + number;
+    debug_assert_eq!(usize::from(arc), expected, "an arc of `{node}` itself leads to `{}`", service.name);
     Ok(())
 }
 
@@ -131,9 +177,8 @@ pub fn register_service(control: &Control, service: Service) -> Result<(), Servi
         }
         services.services.push(service);
         let mut dataplane = control.room_mut::<Dataplane>();
-        for node in &services.passing {
-            dataplane.blueprint().add_arc(node, service.arc)?;
-        }
+        let number = services.services.len() - 1;
+        services.passing.iter().try_for_each(|place| add_arc(&mut dataplane, *place, (number, &service)))?;
     }
     if !service.is_terminal {
         add_passing(control, service.name)?;
@@ -147,12 +192,16 @@ pub struct Chain {
     /// Behind the last service packets are dropped.
     services: [u8; CHAIN_MAX + 1],
     length: u8,
+    /// The first so many services only follow states: packets bypass them that leave the state of their session as it is.
+    bypassed: u8,
+    /// The position of a last service that reads no marks; `u8::MAX` if it reads them.
+    unmarked: u8,
 }
 
 impl Chain {
-    /// A chain of services by their numbers, of which the last one is terminal; at most [`CHAIN_MAX`].
+    /// A chain of services by their numbers, of which the last one is terminal; at most [`CHAIN_MAX`]. Packets bypass none of them.
     pub fn new(numbers: &[u8]) -> Chain {
-        let mut chain = Chain { length: numbers.len().min(CHAIN_MAX) as u8, ..Chain::default() };
+        let mut chain = Chain { length: numbers.len().min(CHAIN_MAX) as u8, unmarked: u8::MAX, ..Chain::default() };
         chain.services.iter_mut().take(CHAIN_MAX).zip(numbers).for_each(|(service, number)| *service = *number);
         chain
     }
@@ -160,6 +209,16 @@ impl Chain {
     #[inline(always)]
     pub fn service(&self, position: u8) -> u8 {
         self.services[usize::from(position) % self.services.len()]
+    }
+    /// The position of the first service that packets do not bypass.
+    #[inline(always)]
+    pub(crate) fn bypassed(&self) -> u8 {
+        self.bypassed
+    }
+    /// Whether packets need no mark for the service at a position.
+    #[inline(always)]
+    pub(crate) fn is_unmarked(&self, position: u8) -> bool {
+        self.unmarked == position
     }
     /// The number of the last service.
     pub fn last(&self) -> u8 {

@@ -507,6 +507,15 @@ impl Pool {
         }
         if (raw.length as usize) < N { None } else { self.data(raw.buffer)[start..].first_chunk() }
     }
+    /// The same, to be changed.
+    #[inline(always)]
+    pub(crate) fn first_of_mut<const N: usize>(&mut self, raw: Raw) -> Option<&mut [u8; N]> {
+        let start = usize::from(raw.offset);
+        if raw.flags.has(Flags::CHAINED) || start > DATA.saturating_sub(N) {
+            return self.bytes_of_mut(raw).first_chunk_mut();
+        }
+        if (raw.length as usize) < N { None } else { self.data_mut(raw.buffer)[start..].first_chunk_mut() }
+    }
     #[inline(always)]
     pub(crate) fn bytes_of(&self, raw: Raw) -> &[u8] {
         &self.data(raw.buffer)[self.range(raw)]

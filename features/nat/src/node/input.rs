@@ -5,7 +5,6 @@
 
 use quiver_engine::{Context, Frame, Node, arcs};
 use quiver_ip::fault::Fault;
-use quiver_ip::fib::hop::Continuation;
 use quiver_session::key::{NoFlow, flow_of};
 use quiver_session::node::pass::Work;
 use quiver_session::second::Ip4End;
@@ -14,12 +13,12 @@ use quiver_wire::{Header, Ip4Header, V4};
 
 use super::begin::{Beginning, Place, Refused};
 use super::known::{KnownRows, ttl};
-use super::session::{self, Way, direction, flag, has, is_outbound, translated};
+use super::rows::{rewrite_row, rewrite_row_error};
+use super::session::{self, direction, flag, has, is_outbound};
 use super::tables::{Own, Received, Tables, context};
 use crate::counters::Path;
 use crate::decide::{Decision, inbound, outbound};
 use crate::egress::Egress;
-use crate::rewrite::{rewrite, rewrite_error};
 use crate::rules::Rules;
 use crate::sides::{INSIDE, OUTPUT, OUTSIDE};
 use crate::tuple::Tuple;
@@ -31,7 +30,6 @@ arcs! {
     pub enum Next {
         Pass => next_feature,
         Owner => node "sfdp-handoff",
-        Lookup => node "ip4-lookup",
         Again => node "ip4-lookup-again",
         Hairpin => node "nat44-ed-input",
         /// Senders are told that the hops ran out, or that the packet is too long.
@@ -106,13 +104,14 @@ impl Node for Input {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let Some(work) = self.tables.reads.begin(cx, Next::ARCS.len()) else { return };
         let rules = self.tables.rules.read(cx.guard);
-        for i in self.known.pass_on(cx, frame, (&self.tables, &self.own), (&work, rules)) {
+        let arcs = [Next::Hairpin, Next::Again].map(u16::from);
+        for i in self.known.pass_on(cx, frame, (&self.tables, &self.own, arcs), (&work, rules)) {
             let found = self.keyed(cx, frame, i, (&work, rules));
             match found.and_then(|row| Ok((row, self.find(&work, &row)?))) {
-                Ok((row, Some(session))) if row.is_error => self.error(cx, frame, i, (&session, row)),
+                Ok((row, Some(session))) if row.is_error => self.error((cx, &work), frame, i, (&session, row)),
                 Ok((row, Some(session))) => self.found(cx, (frame, i), (&work, &session), row),
                 Ok((row, None)) if row.is_error => match self.hairpinned(&work, rules, row) {
-                    Some((session, row)) => self.error(cx, frame, i, (&session, row)),
+                    Some((session, row)) => self.error((cx, &work), frame, i, (&session, row)),
                     None => {
                         let next = self.without_session(cx, frame, (i, Next::IcmpError), rules);
                         self.leave(cx, frame, i, next);
@@ -193,24 +192,25 @@ impl Input {
         frame.next[i] = next.into();
     }
     /// Rewrites an ICMP error about a packet of a session, which may belong to another worker.
-    fn error(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
+    fn error(
+        &self,
+        (cx, work): (&mut Context<'_>, &Work<'_>),
+        frame: &mut Frame,
+        i: usize,
+        (session, row): (&Session, Keyed),
+    ) {
         if !has(&session.second, flag::FORWARDED) && !rewrite_row_error(cx, frame, i, session, row.is_from_inside) {
             return self.leave(cx, frame, i, Next::Malformed);
         }
         self.count(cx, frame, i, (Path::Fast, &row));
-        Self::look_up(frame, i, (session, row));
+        self.look_up(work, (frame, i), (session, row));
     }
     /// Sends a translated row to the lookup.
-    fn look_up(frame: &mut Frame, i: usize, (session, row): (&Session, Keyed)) {
-        let next = match session::way_of(session, row.is_from_inside, row.slot) {
-            Way::On => Next::Lookup,
-            Way::Hairpin => Next::Hairpin,
-            Way::Table(slot) => {
-                frame.hop[i] = Continuation::Destination(slot).hop();
-                Next::Again
-            }
-        };
-        frame.next[i] = next.into();
+    fn look_up(&self, work: &Work<'_>, (frame, i): (&mut Frame, usize), (session, row): (&Session, Keyed)) {
+        let way = session::way_of(session, row.is_from_inside, row.slot);
+        if !way.turns(frame, i, [Next::Hairpin, Next::Again]) {
+            frame.next[i] = work.arc(self.tables.lookup);
+        }
     }
     fn count(&self, cx: &Context<'_>, frame: &Frame, i: usize, (path, row): (Path, &Keyed)) {
         if !cx.is_rehearsal() {
@@ -318,7 +318,7 @@ impl Input {
             Err(why) => self.leave(cx, frame, i, why.into()),
             Ok(session) if cx.is_rehearsal() => {
                 rewrite_row(cx, frame, i, &session, row.is_from_inside);
-                Self::look_up(frame, i, (&session, row));
+                self.look_up(work, (frame, i), (&session, row));
             }
             Ok(session) => {
                 debug_assert_eq!(is_outbound(&session), row.is_from_inside);
@@ -327,31 +327,4 @@ impl Input {
             }
         }
     }
-}
-
-/// Rewrites a row that begins with its IP header.
-pub(super) fn rewrite_row(cx: &mut Context<'_>, frame: &mut Frame, i: usize, session: &Session, is_from_inside: bool) {
-    if has(&session.second, flag::FORWARDED) {
-        return;
-    }
-    let is_unfinished = frame.offload(cx.pool, i).is_some_and(|offload| offload.flags & 1 != 0);
-    rewrite(frame.bytes_mut(cx.pool, i), &translated(session, is_from_inside), is_unfinished);
-}
-
-/// Rewrites a row that is an ICMP error about a packet of a session; false if it is malformed.
-pub(super) fn rewrite_row_error(
-    cx: &mut Context<'_>,
-    frame: &mut Frame,
-    i: usize,
-    session: &Session,
-    is_from_inside: bool,
-) -> bool {
-    let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else { return false };
-    let (source, destination) = (header.source().to_bits(), header.destination().to_bits());
-    // It quotes a packet of the other direction, as that was on this side.
-    let (before, after) = (translated(session, !is_from_inside).reversed(), translated(session, is_from_inside));
-    // Routers on the inside have no address outside: the host's one stands for them (RFC 5508, REQ-5). Those outside have their own.
-    let source = if is_from_inside || source == before.source.address { after.source.address } else { source };
-    let destination = if destination == before.destination.address { after.destination.address } else { destination };
-    rewrite_error(frame.bytes_mut(cx.pool, i), (source, destination), &after.reversed())
 }

@@ -10,7 +10,7 @@ use quiver_session::translation::Session;
 use quiver_wire::V4;
 
 use super::begin::{Beginning, Place, Refused};
-use super::input::{rewrite_row, rewrite_row_error};
+use super::rows::{rewrite_row, rewrite_row_error};
 use super::session::{direction, flag, has};
 use super::tables::{Own, Tables, context};
 use crate::counters::Path;

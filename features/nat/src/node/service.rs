@@ -1,17 +1,14 @@
 //! `nat44-ed-rewrite`: the service that rewrites packets of sessions. Nothing refuses them behind it but what refuses packets without NAT.
 
-use quiver_engine::{Context, Flags, Frame, Node, arcs};
-use quiver_ip::fib::hop::Continuation;
+use quiver_engine::{Context, Frame, Node, arcs};
 use quiver_session::node::pass::{Packet, Reads, Work};
 use quiver_session::record::Status;
 use quiver_session::translation::Session;
-use quiver_session::translator::{Translation, Translator};
 use quiver_wire::IpProtocol;
 
-use super::input::rewrite_row;
-use super::session::{self, Way, direction, flag};
+use super::rows::{rewrite_plain_row, rewrite_row};
+use super::session::{self, Way, direction};
 use crate::egress::Routes;
-use crate::rewrite::rewrite_plain;
 
 arcs! {
     /// Where packets go from here, besides services.
@@ -43,44 +40,22 @@ impl Node for Rewrite {
         };
         let (ingress, translator) = (self.routes.ingress.read(cx.guard), work.translator());
         work.each((cx, frame), Next::NoSession, |work, cx, frame, i, packet| {
-            let plain =
-                translator.as_ref().and_then(|translator| rewrite_plain_row(cx, (frame, i), translator, &packet));
+            let received = |frame: &Frame| ingress.slot(frame.rx[i]);
+            let plain = translator.as_ref();
+            let plain = plain.and_then(|translator| rewrite_plain_row(cx, (frame, i), (translator, &packet), received));
             let way = match plain {
-                Some(translation) => {
-                    let Translation { flags, note, is_from_inside, is_outbound, .. } = translation;
-                    session::way((flags, note), (is_from_inside, is_outbound), || ingress.slot(frame.rx[i]))
-                }
+                Some(way) => way,
                 None => match self.rewrite(cx, (frame, i), work, packet) {
-                    Some((session, is_from_inside)) => {
-                        session::way_of(&session, is_from_inside, ingress.slot(frame.rx[i]))
-                    }
+                    Some((session, is_from_inside)) => session::way_of(&session, is_from_inside, received(frame)),
                     // A session without NAT.
                     None => Way::On,
                 },
             };
-            match way {
-                Way::On => work.pass(cx, frame, i, packet),
-                Way::Hairpin => frame.next[i] = Next::Hairpin.into(),
-                Way::Table(slot) => {
-                    frame.hop[i] = Continuation::Destination(slot).hop();
-                    frame.next[i] = Next::Again.into();
-                }
+            if !way.turns(frame, i, [Next::Hairpin, Next::Again]) {
+                work.pass(cx, frame, i, packet);
             }
         });
     }
-}
-
-/// Rewrites a row whose packet is plain. None of others, which stay as they are.
-#[inline(always)]
-fn rewrite_plain_row(
-    cx: &mut Context<'_>,
-    (frame, i): (&mut Frame, usize),
-    translator: &Translator<'_>,
-    packet: &Packet<'_>,
-) -> Option<Translation> {
-    let translation = translator.translation(packet)?;
-    let is_plain = translation.flags & flag::FORWARDED == 0 && !frame.flags(i).has(Flags::OFFLOAD);
-    (is_plain && rewrite_plain(frame.bytes_mut(cx.pool, i), translation.ends)).then_some(translation)
 }
 
 impl Rewrite {

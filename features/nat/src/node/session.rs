@@ -1,5 +1,7 @@
 //! The content of a session's second: directions, tuples, tables.
 
+use quiver_engine::Frame;
+use quiver_ip::fib::hop::Continuation;
 use quiver_session::record::Direction;
 use quiver_session::second::Second;
 use quiver_session::translation::Session;
@@ -90,6 +92,22 @@ pub enum Way {
     Table(u16),
     /// It is for a host on the inside, by that one's outside address.
     Hairpin,
+}
+
+impl Way {
+    /// Sends a row by one of two arcs: to hosts on the inside, or to the lookup in another table. False if it is looked up where it would be anyway.
+    #[inline(always)]
+    pub fn turns(self, frame: &mut Frame, i: usize, [hairpin, again]: [impl Into<u16>; 2]) -> bool {
+        match self {
+            Way::On => return false,
+            Way::Hairpin => frame.next[i] = hairpin.into(),
+            Way::Table(slot) => {
+                frame.hop[i] = Continuation::Destination(slot).hop();
+                frame.next[i] = again.into();
+            }
+        }
+        true
+    }
 }
 
 /// Where a translated packet is looked up, by flags and note of its session's second; by whether it comes from the inside, and whether the

@@ -64,6 +64,10 @@ pub struct Tables {
     pub slots: Slots,
     /// Format of the keys.
     pub format: Format,
+    /// Number of the service that rewrites.
+    pub rewrite: u8,
+    /// Number of the service `ip4-lookup`.
+    pub lookup: u8,
     /// Timeout of ICMP sessions.
     pub icmp_timeout: u8,
     /// By which later fragments have ports.

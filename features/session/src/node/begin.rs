@@ -7,6 +7,7 @@ use quiver_table::Reference;
 
 use super::owner;
 use super::pass::{Known, Latest, Work};
+use crate::effect::Effect;
 use crate::key::{Format, Key};
 use crate::record::{Direction, OWNED_MAX};
 use crate::sessions::{Found, Mark};
@@ -83,7 +84,8 @@ pub(super) fn go_on(
     let mark = mark.error(sought.is_error).first(is_first);
     if usize::from(reference.owner) == cx.worker {
         let now = work.ticks(cx);
-        work.arrive((cx, frame, i), Known { record, mark }, (now, &mut Latest::default()));
+        let known = Known { record, mark };
+        work.arrive((cx, frame, i), (known, Effect::Any), (now, &mut Latest::default()));
         return true;
     }
     frame.set_metadata(cx.pool, i, work.mark, mark);

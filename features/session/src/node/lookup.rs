@@ -17,6 +17,7 @@ use quiver_wire::IpProtocol;
 use super::begin::{Sought, begin, go_on, refused, rehearse, takes_slow_path};
 use super::owner;
 use super::pass::{Known, Latest, Reads, Work};
+use crate::effect::Effect;
 use crate::interface::Tracked;
 use crate::key::{Ends4, Flow, Format, Key, NoFlow, flow_of, plain_ip4, plain_ip6};
 use crate::sessions::{Mark, Sessions};
@@ -129,11 +130,18 @@ struct Keyed {
     candidate: u32,
     is_from_high: bool,
     is_error: bool,
+    effect: Effect,
 }
 
 impl Keyed {
-    const NONE: Keyed =
-        Keyed { words: [0; 3], home: Home::NONE, candidate: NOWHERE, is_from_high: false, is_error: false };
+    const NONE: Keyed = Keyed {
+        words: [0; 3],
+        home: Home::NONE,
+        candidate: NOWHERE,
+        is_from_high: false,
+        is_error: false,
+        effect: Effect::Any,
+    };
 }
 
 /// Rows of a frame by their keys.
@@ -146,7 +154,13 @@ struct KeyedRows {
 impl KeyedRows {
     /// Notes a row's key, and fetches where the directory has it.
     #[inline(always)]
-    fn note(&mut self, sessions: &Sessions, i: usize, (key, is_from_high): (Key, bool), is_error: bool) {
+    fn note(
+        &mut self,
+        sessions: &Sessions,
+        i: usize,
+        (key, is_from_high): (Key, bool),
+        (is_error, effect): (bool, Effect),
+    ) {
         let hash = sessions.hash(&key);
         let mut first = key.address_words()[0];
         if !key.format().is_ip4() {
@@ -154,7 +168,7 @@ impl KeyedRows {
             self.keys[i] = key;
         }
         let (words, home) = ([first, key.ports_word(), key.kind()], sessions.prefetch(hash));
-        self.keyed[i] = Keyed { words, home, candidate: NOWHERE, is_from_high, is_error };
+        self.keyed[i] = Keyed { words, home, candidate: NOWHERE, is_from_high, is_error, effect };
     }
     /// The key of a row.
     fn key(&self, i: usize, format: Format) -> Key {
@@ -193,7 +207,7 @@ impl<P: Parser> Node for Lookup<P> {
             match found.filter(|record| is_ip4 || record.has_addresses(&rows.keys[i])) {
                 Some(record) => {
                     let mark = Mark::of(row.candidate, record.identity(), row.is_from_high).error(row.is_error);
-                    work.arrive((cx, frame, i), Known { record, mark }, (now, &mut latest));
+                    work.arrive((cx, frame, i), (Known { record, mark }, row.effect), (now, &mut latest));
                 }
                 None => finder.search(&work, (cx, frame, i), rows),
             }
@@ -248,18 +262,18 @@ impl<P: Parser> Finder<P> {
             let plain = match self.format {
                 Format::IP4 => {
                     let plain = frame.first(cx.pool, i).and_then(plain_ip4);
-                    plain.map(|(ends, of)| Key::ip4(ends, context, of))
+                    plain.map(|(ends, of)| (Key::ip4(ends, context, of), Effect::ip4(cx, frame, i, of)))
                 }
                 Format::IP6 => {
                     let plain = frame.first(cx.pool, i).and_then(plain_ip6);
-                    plain.map(|(ends, of)| Key::ip6(ends, context, of))
+                    plain.map(|(ends, of)| (Key::ip6(ends, context, of), Effect::ip6(cx, frame, i, of)))
                 }
                 _ => None,
             };
             match plain {
-                Some(key) => rows.note(work.sessions, i, key, false),
+                Some((key, effect)) => rows.note(work.sessions, i, key, (false, effect)),
                 None => match self.parse(work, cx, (frame, i), context) {
-                    Ok((key, is_error)) => rows.note(work.sessions, i, key, is_error),
+                    Ok((key, is_error)) => rows.note(work.sessions, i, key, (is_error, Effect::Any)),
                     Err(why) => {
                         let arc = work.slow_path(slot, OddPackets::without_flow(self.format, why));
                         frame.next[i] = arc.unwrap_or_else(|| Next::from(why).into());

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, MetadataKey, Paged, Snapshot};
+use quiver_engine::{Context, Flags, Frame, MetadataKey, Paged, Snapshot};
 use quiver_ip::upper::Upper;
 use quiver_session_events::{Kind, Reason};
 
+use crate::effect::Effect;
 use crate::key::Key;
 use crate::policy::{Judgment, Parsers};
 use crate::record::{Direction, Record, State, Status};
-use crate::service::{DROP, PROXY};
+use crate::service::{Chain, DROP, PROXY};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::slow_path::OddPackets;
 use crate::tenant::TenantRow;
@@ -82,6 +83,22 @@ impl<'a> Packet<'a> {
             return None;
         }
         Some(Packet { record, tenant: tenant(identity.tenant())?, mark })
+    }
+    /// The chain of its direction.
+    #[inline(always)]
+    fn chain(&self) -> &'a Chain {
+        &self.tenant.chains[self.mark.direction() as usize]
+    }
+    /// Whether a service is at its place of the chain.
+    #[inline(always)]
+    pub fn is_at(&self, service: u8) -> bool {
+        self.chain().service(self.mark.position()) == service
+    }
+    /// The packet behind the service at its place of the chain.
+    #[inline(always)]
+    #[must_use]
+    pub fn passed(self) -> Packet<'a> {
+        Packet { mark: self.mark.passed(), ..self }
     }
     /// The number of the next service.
     #[inline(always)]
@@ -209,20 +226,50 @@ impl<'a> Work<'a> {
             }
         }
     }
-    /// Counts a packet whose session has been found, and passes it on to the first service.
+    /// Counts a packet whose session has been found, and passes it on to the first service that it does not bypass.
     #[inline(always)]
     pub fn arrive(
         &self,
         (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
-        Known { record, mark }: Known<'_>,
+        (known, effect): (Known<'a>, Effect),
         (now, latest): (u32, &mut Latest<'a>),
     ) {
-        let Some(tenant) = latest.tenant(self, record.identity().tenant()) else { return };
+        match self.arrived((cx, frame, i), (known, effect), (now, latest)) {
+            Some((packet, None)) => self.pass_settled(cx, frame, i, packet),
+            Some((packet, Some(service))) => self.send(cx, frame, i, (packet.mark, service)),
+            None => {}
+        }
+    }
+    /// The same without passing it on: the packet, and the number of that service if it is not the one at the packet's place in the chain,
+    /// to which [`Work::pass_settled`] passes it.
+    #[inline(always)]
+    pub fn arrived(
+        &self,
+        (cx, frame, i): (&Context<'_>, &Frame, usize),
+        (Known { record, mark }, effect): (Known<'a>, Effect),
+        (now, latest): (u32, &mut Latest<'a>),
+    ) -> Option<(Packet<'a>, Option<u8>)> {
+        let tenant = latest.tenant(self, record.identity().tenant())?;
         let packet = Packet { record, tenant, mark };
         if !cx.is_rehearsal() {
             packet.touch(frame.length[i], now);
         }
-        self.pass(cx, frame, i, packet);
+        if !effect.is_none(record, mark.direction()) {
+            return Some((packet, Some(packet.service())));
+        }
+        Some((Packet { mark: mark.at(packet.chain().bypassed()), ..packet }, None))
+    }
+    /// Passes a row on to the service at its packet's place of the chain: of a packet that has no effect on its session.
+    #[inline(always)]
+    pub fn pass_settled(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
+        let (chain, position) = (packet.chain(), packet.mark.position());
+        let service = chain.service(position);
+        // PERF: but for services nothing reads marks.
+        if chain.is_unmarked(position) && !frame.flags(i).has(Flags::METADATA) {
+            frame.next[i] = self.arc(service);
+        } else {
+            self.send(cx, frame, i, (packet.mark, service));
+        }
     }
     /// The tenant in a slot.
     #[inline(always)]
@@ -240,12 +287,17 @@ impl<'a> Work<'a> {
         self.send(cx, frame, i, (packet.mark, packet.service()));
     }
     /// The arc to a service.
-    pub(crate) fn arc(&self, service: u8) -> u16 {
+    pub fn arc(&self, service: u8) -> u16 {
         self.arcs + u16::from(service)
+    }
+    /// Marks a row as a packet of a session.
+    #[inline(always)]
+    pub fn mark(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, packet: Packet<'_>) {
+        frame.set_metadata(cx.pool, i, self.mark, packet.mark);
     }
     /// Sends a row to a service, and notes that the next one has its turn then.
     #[inline(always)]
-    pub(crate) fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
+    pub fn send(&self, cx: &mut Context<'_>, frame: &mut Frame, i: usize, (mark, service): (Mark, u8)) {
         frame.next[i] = self.arcs + u16::from(service);
         frame.set_metadata(cx.pool, i, self.mark, mark.passed());
     }
