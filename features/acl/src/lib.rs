@@ -10,6 +10,7 @@
 //! - [`flow`]: keys of the sessions that rules begin; [`sessions`]: how nodes find and begin them; [`reflect`]: which interfaces have any;
 //!   `ends`: how they end when lists change.
 //! - [`ethertype`]: objects of kind `acl-ethertypes`; [`ethertype_node`]: the nodes that ask them.
+//! - [`service`]: lists of session tenants.
 //! - [`macip`]: lists of stations and their addresses.
 //! - `text`, `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub mod reflect;
 pub mod rule;
 pub mod rules;
 mod said;
+pub mod service;
 pub mod sessions;
 pub mod space;
 pub mod text;
@@ -51,6 +53,7 @@ use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, MetadataKey, NodeSpec};
 use quiver_interface::{Direction, FeatureSettings, InterfaceFeature, Undecided, feature, undecided};
 use quiver_ip::upper::{self, Upper};
+use quiver_session::SessionError;
 use quiver_wire::{V4, V6};
 
 use ethertype::{AclEthertypes, EtherTypeNumber};
@@ -79,6 +82,9 @@ pub enum AclError {
     /// The room of sessions has no place for those of lists.
     #[error(transparent)]
     Reflect(#[from] reflect::ReflectError),
+    /// The room of sessions refuses the service.
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
 /// Registers the room. Bridges, IP and sessions are registered before.
@@ -116,6 +122,7 @@ pub fn register(control: &Control) -> Result<(), AclError> {
     command::register(control);
     api::register(control);
     macip::register(control)?;
+    service::register(control, upper)?;
     Ok(())
 }
 

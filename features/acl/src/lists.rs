@@ -13,6 +13,9 @@ use crate::rules::Rules;
 /// Lists there can be.
 pub const ACLS_MAX: u32 = 1 << 16;
 
+/// Bits of a revision of a tenant's lists. A session without packets would have to live through 2^20 changes to meet its revision again.
+pub(crate) const REVISION_BITS: u32 = 20;
+
 /// Lists of a page: a change of one copies its page.
 const PAGE: usize = 64;
 
@@ -27,6 +30,19 @@ pub struct Lists {
     /// Whether some interface lets packets of sessions pass; by interface, whether it does.
     pub(crate) reflects_any: bool,
     reflecting: Paged<bool>,
+    /// Lists of session tenants, by their slot.
+    by_tenant: Paged<Option<TenantLists>>,
+}
+
+/// Lists of a session tenant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantLists {
+    /// Their numbers, in order of evaluation.
+    pub lists: Arc<[u32]>,
+    /// Changes with these, and with the rules of any of them.
+    pub revision: u32,
+    /// Whether a changed list is asked again about live sessions.
+    pub rechecks: bool,
 }
 
 impl Lists {
@@ -39,6 +55,17 @@ impl Lists {
     #[inline(always)]
     pub(crate) fn reflects(&self, interface: u32) -> bool {
         self.reflecting.get(interface as usize).is_some_and(|reflects| *reflects)
+    }
+    /// The lists of the session tenant in a slot.
+    #[inline(always)]
+    pub(crate) fn of_tenant(&self, slot: u16) -> Option<&TenantLists> {
+        self.by_tenant.get(slot.into())?.as_ref()
+    }
+    /// Gives the lists of a session tenant the next revision.
+    fn revise(&mut self, slot: u16, revision: u32) {
+        if let Some(of) = self.by_tenant.get_mut(slot.into()) {
+            of.revision = revision;
+        }
     }
     /// Whether a list has a rule that begins sessions.
     pub(crate) fn has_reflecting(&self, number: u32) -> bool {
@@ -70,14 +97,18 @@ pub struct Acls {
     reflecting: HashSet<u32>,
     /// The interfaces that have a list, by list.
     users: HashMap<u32, BTreeSet<u32>>,
+    /// The slots of session tenants that have a list, by list.
+    tenants: HashMap<u32, BTreeSet<u16>>,
+    /// Revision of the lists of session tenants that changed last.
+    revision: u32,
 }
 
 impl Acls {
     pub(crate) fn new(dataplane: &Dataplane) -> Acls {
         let (published, segment) =
             (Publisher::new(dataplane.domain(), Lists::default()), dataplane.statistics().clone());
-        let (entries, free, reflecting, users) = Default::default();
-        Acls { published, segment, entries, free, reflecting, users }
+        let (entries, free, reflecting, users, tenants) = Default::default();
+        Acls { published, segment, entries, free, reflecting, users, tenants, revision: 0 }
     }
     /// Snapshot for workers.
     pub fn lists(&self) -> Snapshot<Lists> {
@@ -108,11 +139,38 @@ impl Acls {
         self.free.release(id);
         self.publish(id, None, None);
     }
+    /// A list and the revision of tenants that have it change at once: so no session keeps a verdict of the old rules by the new revision.
     fn publish(&mut self, id: u32, list: Option<Arc<List>>, matches: Option<Counters>) {
+        let tenants = self.tenants.get(&id).cloned().unwrap_or_default();
+        let revision = if tenants.is_empty() { self.revision } else { self.next_revision() };
         self.published.edit(|lists| {
             *lists.by_number.get_mut(id as usize) = list;
             *lists.matches.get_mut(id as usize) = matches;
+            tenants.into_iter().for_each(|slot| lists.revise(slot, revision));
         });
+    }
+    /// Another revision of the lists of tenants.
+    fn next_revision(&mut self) -> u32 {
+        self.revision = self.revision.wrapping_add(1) & ((1 << REVISION_BITS) - 1);
+        self.revision
+    }
+    /// Sets the lists of the session tenant in a slot, or takes them away.
+    pub(crate) fn set_tenant(&mut self, slot: u16, of: Option<TenantLists>) {
+        let before = self.current().of_tenant(slot).map(|of| of.lists.clone());
+        for list in before.iter().flat_map(|lists| lists.iter()) {
+            if let Some(tenants) = self.tenants.get_mut(list) {
+                tenants.remove(&slot);
+                if tenants.is_empty() {
+                    self.tenants.remove(list);
+                }
+            }
+        }
+        for list in of.iter().flat_map(|of| of.lists.iter()) {
+            self.tenants.entry(*list).or_default().insert(slot);
+        }
+        let revision = self.next_revision();
+        self.published
+            .edit(|lists| *lists.by_tenant.get_mut(slot.into()) = of.map(|of| TenantLists { revision, ..of }));
     }
     /// Notes that an interface has these lists, in place of others.
     pub(crate) fn note_lists(

@@ -99,6 +99,10 @@ pub struct ListsOf<'f> {
 }
 
 impl<'f> ListsOf<'f> {
+    /// Lists by their numbers.
+    pub(crate) fn new(attached: &'f [u32], lists: &'f Lists) -> ListsOf<'f> {
+        ListsOf { attached, lists }
+    }
     #[inline(always)]
     fn each(self) -> impl Iterator<Item = (u32, &'f List)> {
         self.attached.iter().filter_map(move |number| Some((*number, self.lists.get(*number)?)))

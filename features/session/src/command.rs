@@ -13,6 +13,7 @@ use crate::listing::{self, Listed};
 use crate::node::lifecycle::Blocks;
 use crate::room::Room;
 use crate::shown::{FILTERS, Filter, ends, format, id, protocol, state, with_filters};
+use crate::status_field::StatusFields;
 use crate::tcp::FirstWithoutSyn;
 use crate::tenant::{TENANTS_MAX, TenantId};
 use crate::tenant_command::services;
@@ -160,6 +161,13 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
         format!("  tenant: {} (context {})", listed.tenant.id, listed.key.context()),
         format!("  specification: {}\t{initiator}\t-> {responder}", protocol(&listed)),
         format!("  state: {}", state(&listed)),
+    ];
+    let fields = control.room::<StatusFields>();
+    let kept = fields.all().iter().filter_map(|claim| {
+        let text = (claim.show)(claim.field.of(listed.status))?;
+        Some(format!("  {}: {text}", claim.name))
+    });
+    let behind = [
         format!("  expires after: {:.6}s", listed.remaining),
         format!("  forward service chain: {forward}"),
         format!("  reverse service chain: {reverse}"),
@@ -171,6 +179,7 @@ fn show_detail(control: &Control, given: &Matches) -> Result<Reply, CommandError
         format!("      bytes: {reverse_bytes}"),
         format!("      packets: {reverse_packets}"),
     ];
+    let lines: Vec<_> = lines.into_iter().chain(kept).chain(behind).collect();
     Ok(Reply::text(lines.join("\n")))
 }
 

@@ -5,7 +5,7 @@
 use quiver_engine::{Context, Flags, Frame};
 use quiver_wire::IpProtocol;
 
-use crate::record::{BLOCKED, CLOSING, Direction, NO_SYN, PROXIED, Record, State};
+use crate::record::{BLOCKED, CLOSING, Direction, NO_SYN, PROXIED, REFUSED, Record, State};
 use crate::segment::{ACK, FIN, RST, SYN};
 use crate::tcp::{FIN_FORWARD, FIN_FORWARD_ACKED, FIN_REVERSE, FIN_REVERSE_ACKED};
 
@@ -25,9 +25,10 @@ const FLAGS4: usize = 34;
 /// The same of an IPv6 header.
 const FLAGS6: usize = 54;
 
-/// Flags of sessions that begin or end, or whose packets do not simply pass their chain.
+/// Flags of connections that close.
 const CLOSED: u16 = FIN_FORWARD | FIN_REVERSE | FIN_FORWARD_ACKED | FIN_REVERSE_ACKED;
-const UNSETTLED: u16 = BLOCKED | PROXIED | CLOSING | NO_SYN | CLOSED;
+/// The same, and flags of sessions whose packets do not simply pass their chain.
+const UNSETTLED: u16 = BLOCKED | PROXIED | REFUSED | CLOSING | NO_SYN | CLOSED;
 
 impl Effect {
     /// The effect of a row's packet of IPv4 that has no options and is no fragment.
@@ -89,7 +90,7 @@ mod tests {
             let flags: u16 = FLAGS.iter().enumerate().map(has).sum();
             // An established connection has seen the responder's SYN, and acknowledgment.
             let opened = if state == State::Established { SYN_REVERSE | SYN_ACKED } else { 0 };
-            let status = Status { state, timeout: 1, flags: flags | opened };
+            let status = Status { state, timeout: 1, flags: flags | opened, ..Status::NEW };
             for direction in Direction::ALL {
                 record.set_status(status);
                 if !Effect::Segment.is_none(&record, direction) {
@@ -114,7 +115,7 @@ mod tests {
             (State::Established, PROXIED, [false, false]),
             (State::TimeWait, 0, [false, false]),
         ] {
-            record.set_status(Status { state, timeout: 0, flags });
+            record.set_status(Status { state, flags, ..Status::NEW });
             let found = Direction::ALL.map(|direction| Effect::Datagram.is_none(&record, direction));
             assert_eq!(found, expected, "{state:?} {flags:x}");
             assert!(Direction::ALL.iter().all(|direction| !Effect::Any.is_none(&record, *direction)));

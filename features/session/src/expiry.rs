@@ -15,7 +15,7 @@ use quiver_interface::Events;
 use quiver_session_events::Reason;
 
 use crate::key::Key;
-use crate::record::{Identity, Record, State};
+use crate::record::{Identity, REFUSED, Record, State};
 use crate::room::{Room, secret};
 use crate::second::Second;
 use crate::sessions::{Owned, Sessions, Time, remaining};
@@ -65,7 +65,11 @@ pub(crate) fn set_date(owned: &Owned, shard: &mut Shard, now: u64, date: u64) {
 fn reason(record: &Record) -> Reason {
     let status = record.status();
     let is_finished = status.state == State::TimeWait || status.flags & CLOSING != 0;
-    if is_finished { Reason::Finished } else { Reason::Timeout }
+    match status.flags & REFUSED != 0 {
+        true => Reason::Policy,
+        false if is_finished => Reason::Finished,
+        false => Reason::Timeout,
+    }
 }
 
 /// Tenants, as a round sees them.

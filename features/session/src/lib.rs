@@ -4,6 +4,7 @@
 //!   that all workers share. [`shard`]: a worker's own records and timers.
 //! - [`tenant`]: contexts and chains; `configured`: their changes. [`service`]: what chains consist of. [`timeouts`]: when sessions end, [`pressure`]: when they
 //!   end earlier, and `expiry`: that they do.
+//! - [`status_field`]: what services of other rooms keep of a session.
 //! - [`policy`]: packets without a session, where policy comes first. `sources`: sessions by the source that began them.
 //! - `cookies`: SYN cookies, and connections that the router opens behind them.
 //! - [`slow_path`]: nodes for packets without a session; `slow_path_command`: their commands.
@@ -44,6 +45,7 @@ mod shown;
 pub mod slow_path;
 mod slow_path_command;
 mod sources;
+pub mod status_field;
 pub mod tcp;
 pub mod tenant;
 mod tenant_command;
@@ -57,6 +59,7 @@ pub use interface::{SessionInterface, enter, no_space};
 pub use quiver_session_events::Reason;
 pub use room::{SESSIONS_MAX, SessionDefaults, set_session_defaults};
 pub use service::{Service, register_service};
+pub use status_field::{StatusField, StatusFieldError, claim_status_field};
 pub use tenant::Tenant;
 pub use timeouts::register_timeout;
 
@@ -64,6 +67,7 @@ use std::sync::Arc;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::{Outbox, channel};
+use quiver_engine::trace::Record;
 use quiver_engine::{Counters, Dataplane, DataplaneError, NodeSpec, Seed};
 use quiver_interface::{Direction, FeatureSettings, Undecided, decides, feature, undecided};
 use quiver_ip::node::describe;
@@ -81,8 +85,11 @@ use node::lifecycle::{Blocks, LIFECYCLE, Lifecycle, TCP_CHECK};
 use node::lookup::{Finder, IpParser, Lookup, Parser};
 use node::owner::Owner;
 use node::pass::Reads;
+use policy::Judged;
 use room::Room;
 use service::{Services, add_passing};
+use sessions::Mark;
+use status_field::StatusFields;
 use tenant::Tenants;
 use timeouts::Timeouts;
 
@@ -101,6 +108,9 @@ pub enum SessionError {
     /// A format of keys cannot be registered.
     #[error(transparent)]
     Format(#[from] key::FormatError),
+    /// A field of sessions cannot be claimed.
+    #[error(transparent)]
+    StatusField(#[from] StatusFieldError),
 }
 
 /// Registers the room. IP is registered before.
@@ -123,6 +133,7 @@ pub fn register(control: &Control) -> Result<(), SessionError> {
     control.insert_room(events);
     control.insert_room(Timeouts::default());
     control.insert_room(Services::default());
+    control.insert_room(StatusFields::default());
     control.insert_room(Formats::default());
     control.insert_room(Blocks::default());
     control.objects().add(Kind::new(configured::apply).check(configured::check));
@@ -279,6 +290,21 @@ fn register_lifecycle(control: &Control, reads: &Reads) -> Result<(), SessionErr
         undecided(control, name, Undecided::NodeBefore, &["no-session"]);
     }
     Ok(())
+}
+
+/// The slot of a traced packet's tenant, which is that of its session or of the policy that judges it, and its mark. None if both are gone.
+pub fn traced(control: &Control, record: &Record) -> Option<(u16, Mark)> {
+    let (mark, sessions) = {
+        let room = control.room::<Room>();
+        (record.metadata.get(room.mark)?, room.sessions()?)
+    };
+    if let Some(judged) = Judged::of(mark) {
+        return Some((judged.slot, mark));
+    }
+    let session = sessions.of(record.worker).and_then(|owned| owned.records.get(mark.index()));
+    let session = session.map(|session| session.identity()).filter(|of| of.is_live_of(mark.generation()));
+    // In a rehearsal the session would begin now.
+    Some((session.map_or(record.hop as u16, |of| of.tenant()), mark))
 }
 
 /// Says of the node of a service that the tenant decides where packets of its sessions go.

@@ -68,6 +68,15 @@ impl Judged {
 /// Judgment about a packet: None if it passes, otherwise the arc by which it leaves, and why.
 pub type Judgment = Option<(u16, Reason)>;
 
+/// Which packets a service judges, besides those of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judges {
+    /// Those without a session, of tenants whose policy comes first.
+    WithoutSession,
+    /// In a rehearsal also those whose session would begin first: the service drops such packets where they have a session.
+    First,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use quiver_table::Cells;
 use zerocopy::FromZeros;
 
 use crate::key::{Ends4, Format, Key};
+use crate::timeouts::EMBRYONIC;
 
 /// Sessions that a worker can own: a mark on a packet has 24 bits for their index.
 pub const OWNED_MAX: usize = 1 << 24;
@@ -115,31 +116,38 @@ impl Identity {
     }
 }
 
-/// The part that changes with packets, in a word: state 8 bits, timeout 8, flags 16 from bit 16 on.
+/// The part that changes with packets, in a word: state 8 bits, timeout 8, flags 16 from bit 16 on, fields of rooms 32 from bit 32 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// State.
     pub state: State,
     /// Number of the timeout that applies.
     pub timeout: u8,
-    /// Flags: [`BLOCKED`], and those of the TCP check.
+    /// Flags: [`BLOCKED`], [`REFUSED`], and those of the TCP check.
     pub flags: u16,
+    /// Fields that rooms have claimed for their services ([`StatusField`](crate::status_field::StatusField)).
+    pub fields: u32,
 }
 
 impl Status {
     #[inline(always)]
     fn of_word(word: u64) -> Status {
-        Status { state: State::of(word as u8), timeout: (word >> 8) as u8, flags: (word >> 16) as u16 }
+        let (timeout, flags, fields) = ((word >> 8) as u8, (word >> 16) as u16, (word >> 32) as u32);
+        Status { state: State::of(word as u8), timeout, flags, fields }
     }
     #[inline(always)]
     fn to_word(self) -> u64 {
-        let Status { state, timeout, flags } = self;
-        state as u64 | u64::from(timeout) << 8 | u64::from(flags) << 16
+        let Status { state, timeout, flags, fields } = self;
+        state as u64 | u64::from(timeout) << 8 | u64::from(flags) << 16 | u64::from(fields) << 32
     }
+    /// The status of a session that begins.
+    pub const NEW: Status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0, fields: 0 };
 }
 
 /// The packets of a session are dropped.
 pub const BLOCKED: u16 = 1 << 15;
+/// A service of the chain drops the packets of the session, which do not prolong it.
+pub const REFUSED: u16 = 1 << 10;
 /// The connection has been closed or reset; a SYN of the initiator opens it anew.
 pub const CLOSING: u16 = 1 << 6;
 /// The first packet of a connection was no SYN.
@@ -252,11 +260,11 @@ impl Record {
         let identity = self.identity.load(Relaxed);
         self.identity.store(identity & (u64::from(GENERATION) << 32), Relaxed);
     }
-    /// Counts a packet, and notes its time; that of a blocked session does not prolong its life.
+    /// Counts a packet, and notes its time; that of a blocked or refused session does not prolong its life.
     #[inline(always)]
     pub(crate) fn touch(&self, direction: Direction, bytes: u32, now: u32) {
         let at = direction as usize;
-        if !self.is_blocked() {
+        if self.status.load(Relaxed) & u64::from(BLOCKED | REFUSED) << 16 == 0 {
             self.prolong(now);
         }
         self.bytes[at].store(self.bytes[at].load(Relaxed) + u64::from(bytes), Relaxed);
@@ -300,10 +308,10 @@ impl Record {
     pub fn is_blocked(&self) -> bool {
         self.status.load(Relaxed) & u64::from(BLOCKED) << 16 != 0
     }
-    /// Whether packets of the session do not simply pass its chain: they are dropped, or the router joins two halves of its connection.
+    /// Whether packets of the session do not simply pass its chain: some are dropped, or the router joins two halves of its connection.
     #[inline(always)]
     pub(crate) fn is_odd(&self) -> bool {
-        self.status.load(Relaxed) & u64::from(BLOCKED | PROXIED) << 16 != 0
+        self.status.load(Relaxed) & u64::from(BLOCKED | PROXIED | REFUSED) << 16 != 0
     }
     /// Sets the part that changes with packets; for the owner.
     #[inline(always)]
@@ -429,7 +437,7 @@ mod tests {
     #[test]
     fn status_and_ends_are_kept() {
         let record = Record::default();
-        let status = Status { state: State::TimeWait, timeout: 7, flags: BLOCKED | 1 };
+        let status = Status { state: State::TimeWait, timeout: 7, flags: BLOCKED | 1, fields: 0x8000_0001 };
         record.set_status(status);
         assert_eq!(record.status(), status);
         record.set_end_of(Direction::Forward, 1);

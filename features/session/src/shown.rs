@@ -8,7 +8,7 @@ use quiver_wire::IpProtocol;
 
 use crate::key::{Format, Formats};
 use crate::listing::{self, Listed};
-use crate::record::{BLOCKED, State};
+use crate::record::{BLOCKED, REFUSED, State};
 use crate::tenant::TenantId;
 
 /// The words that select sessions, for `{ }` of a grammar.
@@ -113,5 +113,5 @@ pub(crate) fn id(listed: &Listed) -> String {
 
 /// Name of a state.
 pub(crate) fn state(listed: &Listed) -> &'static str {
-    if listed.status.flags & BLOCKED != 0 { BLOCKED_NAME } else { listed.status.state.name() }
+    if listed.status.flags & (BLOCKED | REFUSED) != 0 { BLOCKED_NAME } else { listed.status.state.name() }
 }

@@ -5,7 +5,7 @@
 
 pub use crate::record::{CLOSING, NO_SYN};
 
-use crate::record::{BLOCKED, Direction, PROXIED, Record, State, Status};
+use crate::record::{BLOCKED, Direction, PROXIED, REFUSED, Record, State, Status};
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
 use crate::sessions::Mark;
 use crate::timeouts::{CLOSED, EMBRYONIC, NOW, SECURITY, TCP_ESTABLISHED};
@@ -37,6 +37,7 @@ pub const FLAGS: &[(u16, &str)] = &[
     (NO_SYN, "first-without-syn"),
     (ACK_FORWARD, "initiator-ack"),
     (PROXIED, "proxied"),
+    (REFUSED, "refused"),
     (BLOCKED, "blocked"),
 ];
 
@@ -66,7 +67,7 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
     if before.flags & NO_SYN != 0 {
         // The ports are used for a connection whose beginning is seen.
         if forward && segment.opens() && before.flags & BLOCKED == 0 {
-            record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+            record.set_status(Status { fields: before.fields, ..Status::NEW });
         }
         return;
     }
@@ -77,7 +78,7 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
         if !forward || !segment.has(SYN) {
             return;
         }
-        status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
+        status = Status { fields: before.fields, ..Status::NEW };
     } else {
         status.flags |= noted(record, direction, segment, before.flags);
         let are_open = SYN_REVERSE | SYN_ACKED;
@@ -87,7 +88,7 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
         }
         let are_closed = FIN_FORWARD_ACKED | FIN_REVERSE_ACKED;
         if status.flags & are_closed == are_closed {
-            status = Status { state: State::TimeWait, timeout: CLOSED, flags: status.flags | CLOSING };
+            status = Status { state: State::TimeWait, timeout: CLOSED, flags: status.flags | CLOSING, ..before };
         }
     }
     if status != before {
@@ -125,7 +126,7 @@ pub(crate) fn watched(before: Status, (direction, is_first): (Direction, bool), 
         seen if seen == open => (State::Established, TCP_ESTABLISHED),
         _ => (State::Embryonic, EMBRYONIC),
     };
-    Status { state, timeout, flags: seen }
+    Status { state, timeout, flags: seen, ..before }
 }
 
 /// The flags that a segment adds.
@@ -173,7 +174,7 @@ mod tests {
             let (low, high) = (End { address: 1, port: 2 }, End { address: 3, port: 4 });
             let (key, _) = Key::new((low, high), 0, (IpProtocol::TCP, Format::IP4));
             record.begin(&key, 0, (0, false), 0);
-            record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+            record.set_status(Status::NEW);
             Connection(record)
         }
         fn sends(&self, direction: Direction, flags: u8, numbers: (u32, u32), length: u32) {
@@ -286,18 +287,15 @@ mod tests {
         }
         // RFC 9293, 3.6.1: the ports are used again.
         connection.sends(Forward, SYN, (2000, 0), 0);
-        assert_eq!(connection.0.status(), Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+        assert_eq!(connection.0.status(), Status::NEW);
         let connection = Connection::new();
         connection.passes((Forward, ACK, (1000, 1), 0), FirstWithoutSyn::Security);
-        assert_eq!(
-            connection.0.status(),
-            Status { state: State::Embryonic, timeout: SECURITY, flags: NO_SYN | BLOCKED }
-        );
+        assert_eq!(connection.0.status(), Status { timeout: SECURITY, flags: NO_SYN | BLOCKED, ..Status::NEW });
     }
 
     #[test]
     fn a_watched_connection_is_established_between_handshake_and_fin() {
-        let mut status = Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 };
+        let mut status = Status::NEW;
         let mut is_first = true;
         let mut sends = |direction, flags| {
             status = watched(status, (direction, is_first), flags);
@@ -320,8 +318,7 @@ mod tests {
 
     #[test]
     fn a_watched_connection_without_handshake_is_never_established() {
-        let mut status =
-            watched(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 }, (Forward, true), ACK);
+        let mut status = watched(Status::NEW, (Forward, true), ACK);
         for direction in [Reverse, Forward, Reverse] {
             status = watched(status, (direction, false), ACK);
             assert_eq!((status.state, status.timeout), (State::Embryonic, EMBRYONIC));

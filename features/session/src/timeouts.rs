@@ -16,7 +16,7 @@ pub const SECURITY: u8 = 3;
 /// Of connections that have been closed: until late packets have come. It is no tenant's to set.
 pub(crate) const CLOSED: u8 = 0xfe;
 /// Of sessions that end at once: after [`NOW_SECONDS`].
-pub(crate) const NOW: u8 = 0xff;
+pub const NOW: u8 = 0xff;
 
 /// Seconds of [`NOW`]: packets that follow at once still find the session, as in VPP, whose interval is a second.
 pub(crate) const NOW_SECONDS: u32 = 1;

@@ -134,7 +134,7 @@ async fn asked(control: &Control, client: u32, request: &[u8]) -> Result<(Reply,
 async fn attach(control: &Control, client: u32, (input, number): (u16, u16)) -> Result<(Reply, Vec<OwnedFd>), Fault> {
     let (reply, files, attached) = {
         let mut room = control.room_mut::<Snort>();
-        let release = room.release;
+        let (release, attachment) = (room.release, room.next_attachment());
         let instance = room.instance(input.into()).cloned().ok_or(Fault::Input)?;
         let pair = instance.pairs.get(usize::from(number)).cloned().ok_or(Fault::Index)?;
         let known = room.clients.get_mut(&client).filter(|client| client.knows(&instance)).ok_or(Fault::Input)?;
@@ -150,7 +150,7 @@ async fn attach(control: &Control, client: u32, (input, number): (u16, u16)) -> 
         let log2 = (instance.size.log2_queue(), LOG2_EMPTY);
         let reply = Reply::QueuePair { id: (pair.worker as u16, pair.queue), input, pair: number, log2, places };
         let attached = control.room::<Dataplane>().ask(pair.worker, move |worker: &mut Worker| {
-            pair.attach(&mut pair.own());
+            pair.attach(&mut pair.own(), attachment);
             let source: Arc<dyn Source> = pair.clone();
             worker.watch(release, source);
         });

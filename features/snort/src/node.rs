@@ -9,6 +9,7 @@ use quiver_wire::flow::hash_of_both;
 
 use crate::flows::Flow;
 use crate::instance::{Instance, Instances};
+use crate::offered::OfferedBy;
 use crate::origin::Origin;
 use crate::pair::{Pair, add};
 
@@ -69,7 +70,8 @@ impl Offer {
                 return Some(if passes { Next::Pass } else { Next::Denied });
             }
         }
-        if pair.offer(&mut own, cx.pool, (frame, i), (self.origin, flow), &self.generations).is_err() {
+        if pair.offer(&mut own, cx.pool, (frame, i), OfferedBy::Feature(self.origin, flow), &self.generations).is_err()
+        {
             add(&pair.counts.full, 1);
             return Some(Next::Full);
         }

@@ -12,15 +12,13 @@ use atomic_refcell::{AtomicRefCell, AtomicRefMut};
 use quiver_engine::{Frame, Generations, Packet, Pool, Source};
 use quiver_memif_protocol::{Interrupt, Region, Waker};
 
-use crate::flows::{Flow, Flows};
+use crate::flows::Flows;
 use crate::layout::{COOKIE, PACKET_MAX, Place, descriptor, header};
-use crate::origin::Origin;
+use crate::offered::OfferedBy;
 use crate::verdict::Verdict;
 
 /// Number of a client that is none.
 pub const NO_CLIENT: u32 = u32::MAX;
-/// Flag of packets that no lookup has seen yet.
-const PRE_ROUTING: u32 = 1 << 2;
 
 /// The inspector holds as many packets as there are slots, or none is large enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +29,9 @@ pub(crate) struct Held {
     /// The packet.
     pub packet: Packet,
     /// The node that offered it.
-    pub origin: Origin,
-    /// Bytes in front of the inspected ones.
-    skipped: usize,
+    pub by: OfferedBy,
     /// Generations of the interfaces that it names.
     generations: [u32; 2],
-    /// Its flow, if there is one.
-    flow: Option<Flow>,
 }
 
 impl Held {
@@ -67,12 +61,18 @@ pub(crate) struct Own {
     /// Room for the bytes of a packet.
     bytes: Vec<u8>,
     is_attached: bool,
+    /// Number of the inspector's attachment: those of others differ.
+    attachment: u32,
 }
 
 impl Own {
     /// Whether an inspector takes packets.
     pub fn is_attached(&self) -> bool {
         self.is_attached
+    }
+    /// Number of the inspector's attachment.
+    pub fn attachment(&self) -> u32 {
+        self.attachment
     }
 }
 
@@ -89,7 +89,7 @@ pub struct Counts {
     pub full: AtomicU64,
     /// Packets that an inspector held when it went.
     pub lost: AtomicU64,
-    /// Packets whose verdict came when their interface had gone.
+    /// Packets whose verdict came when their interface had gone, or their session had ended.
     pub late: AtomicU64,
     /// Descriptors and verdicts that an inspector made up.
     pub bad: AtomicU64,
@@ -151,6 +151,7 @@ impl Pair {
             flows: Flows::default(),
             bytes: vec![],
             is_attached: false,
+            attachment: 0,
         };
         Pair {
             worker,
@@ -204,8 +205,8 @@ impl Pair {
     fn entry(&self, ring: usize, number: u64) -> usize {
         ring + (number as usize & (self.size - 1)) * 2
     }
-    /// Begins to offer packets to a client.
-    pub(crate) fn attach(&self, own: &mut Own) {
+    /// Begins to offer packets to a client. Each attachment has a number of its own.
+    pub(crate) fn attach(&self, own: &mut Own, attachment: u32) {
         self.store(header::COOKIE, COOKIE);
         self.store(header::OFFERED, 0);
         self.store(header::JUDGED, 0);
@@ -215,7 +216,7 @@ impl Pair {
         own.offered = 0;
         own.free.clear();
         own.free.extend((0..self.size as u32).rev().map(|number| number as u16));
-        own.is_attached = true;
+        (own.is_attached, own.attachment) = (true, attachment);
     }
     /// Ends that, and takes back what the client holds.
     pub(crate) fn detach(&self, own: &mut Own) -> Vec<Held> {
@@ -231,10 +232,10 @@ impl Pair {
         own: &mut Own,
         pool: &Pool,
         (frame, i): (&mut Frame, usize),
-        (origin, flow): (Origin, Option<Flow>),
+        by: OfferedBy,
         generations: &Generations,
     ) -> Result<(), Full> {
-        let skipped = origin.skipped();
+        let skipped = by.skipped();
         let length = (frame.length[i] as usize).saturating_sub(skipped);
         if length > PACKET_MAX {
             return Err(Full);
@@ -250,10 +251,9 @@ impl Pair {
             at += bytes.len();
         }
         let (rx, tx) = (frame.rx[i], frame.tx[i]);
-        let flags = if origin.is_output() { 0 } else { PRE_ROUTING };
         let hash = frame.bytes(pool, i).get(skipped..).map_or(0, quiver_wire::flow::hash_of_both);
-        let interface = if origin.is_output() { tx } else { rx };
-        let words = [packet as u32, at as u32 | u32::from(self.pool) << 16, flags, hash, interface, 0];
+        let interface = if by.is_output() { tx } else { rx };
+        let words = [packet as u32, at as u32 | u32::from(self.pool) << 16, by.flags(), hash, interface, 0];
         let mut described = [0; descriptor::BYTES];
         for (place, word) in described.as_chunks_mut().0.iter_mut().zip(words) {
             *place = u32::to_ne_bytes(word);
@@ -267,7 +267,7 @@ impl Pair {
         own.free.pop();
         let generations = [rx, tx].map(|interface| generations.of(interface));
         if let Some(place) = own.held.get_mut(usize::from(number)) {
-            *place = Some(Held { packet: taken, origin, skipped, generations, flow });
+            *place = Some(Held { packet: taken, by, generations });
         }
         own.offered = own.offered.wrapping_add(1);
         self.waiting.fetch_add(1, Relaxed);
@@ -311,7 +311,9 @@ impl Pair {
             if verdict == Some(Verdict::Replace) {
                 self.replace(own, pool, number, &mut judged.held);
             }
-            if let (Some(flow), Some(passes)) = (judged.held.flow, verdict.and_then(Verdict::of_flow)) {
+            if let (OfferedBy::Feature(_, Some(flow)), Some(passes)) =
+                (judged.held.by, verdict.and_then(Verdict::of_flow))
+            {
                 own.flows.decide(flow, passes);
             }
             taken.push(judged);
@@ -333,16 +335,17 @@ impl Pair {
     /// Takes over the bytes that the inspector has written. The packet keeps its length; one that was in several buffers is made
     /// anew, and stays as it was if there are too few buffers.
     fn replace(&self, own: &mut Own, pool: &mut Pool, number: u16, held: &mut Held) {
-        let length = held.packet.len().saturating_sub(held.skipped);
+        let skipped = held.by.skipped();
+        let length = held.packet.len().saturating_sub(skipped);
         own.bytes.resize(length, 0);
         if !self.memory.region.view().read(self.place.packet(number), &mut own.bytes) {
             return;
         }
         let first = pool.bytes_mut(&mut held.packet);
-        if let Some(inspected) = first.get_mut(held.skipped..).filter(|inspected| inspected.len() == length) {
+        if let Some(inspected) = first.get_mut(skipped..).filter(|inspected| inspected.len() == length) {
             return inspected.copy_from_slice(&own.bytes);
         }
-        let front = first.get(..held.skipped).unwrap_or_default().to_vec();
+        let front = first.get(..skipped).unwrap_or_default().to_vec();
         let Some(mut made) = pool.packet_of(&[&front, &own.bytes]) else { return };
         (made.rx, made.tx, made.hop) = (held.packet.rx, held.packet.tx, held.packet.hop);
         if let Some(offload) = pool.offload(&held.packet) {

@@ -20,6 +20,8 @@ pub struct Snort {
     free: LowestFree,
     instances: Publisher<Instances>,
     serials: u64,
+    /// Attachments of inspectors to queue pairs so far.
+    attachments: u32,
     waker: OnceCell<Arc<Waker>>,
     /// The node that takes packets from inspectors.
     pub(crate) release: NodeId,
@@ -36,12 +38,18 @@ impl Snort {
             free: LowestFree::default(),
             instances,
             serials: 0,
+            attachments: 0,
             waker: OnceCell::new(),
             release,
             clients: BTreeMap::new(),
             free_clients: LowestFree::default(),
             disconnected: Signal::new(),
         }
+    }
+    /// The number of the next attachment of an inspector.
+    pub(crate) fn next_attachment(&mut self) -> u32 {
+        self.attachments = self.attachments.wrapping_add(1);
+        self.attachments
     }
     /// The number of an instance.
     pub fn number(&self, name: &str) -> Option<u32> {

@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 77] = [
+const EXCEPTIONS: [Exception; 81] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -223,6 +223,30 @@ const EXCEPTIONS: [Exception; 77] = [
         "verdicts_that_come_when_the_interface_has_gone_are_late",
     ),
     except(
+        ("snort-deq", "session-gone"),
+        ALONE,
+        INSPECTED_SESSIONS,
+        "verdicts_that_come_when_the_session_has_ended_are_late",
+    ),
+    except(
+        ("sfdp-inspect", "inspector-full"),
+        ALONE,
+        INSPECTED_SESSIONS,
+        "packets_of_sessions_without_a_slot_are_dropped_and_counted_apart",
+    ),
+    except(
+        ("sfdp-inspect", "denied-flow"),
+        ALONE,
+        INSPECTED_SESSIONS,
+        "a_session_keeps_the_decision_about_it_as_long_as_its_inspector_is_attached",
+    ),
+    except(
+        ("sfdp-inspect-next", "sfdp-drop"),
+        ALONE,
+        INSPECTED_SESSIONS,
+        "where_a_chain_ends_with_inspection_packets_are_dropped_behind_it",
+    ),
+    except(
         ("snort-deq", "bad-verdict"),
         ALONE,
         "features/snort/tests/all/hostile.rs",
@@ -231,6 +255,7 @@ const EXCEPTIONS: [Exception; 77] = [
 ];
 const ALONE: &str = "no inspector attaches to a scenario";
 const INSPECTED: &str = "features/snort/tests/all/packets.rs";
+const INSPECTED_SESSIONS: &str = "features/snort/tests/all/sessions.rs";
 const MANY: &str = "it takes more packets than a scenario has";
 const BEHIND: &str = "all workers of a scenario keep up";
 const FULL: &str = "a_full_table_refuses_new_sessions_by_name_and_keeps_the_others";

@@ -3,7 +3,7 @@
 use quiver_engine::Context;
 use quiver_session::Reason;
 use quiver_session::node::pass::Work;
-use quiver_session::record::{Direction, State, Status};
+use quiver_session::record::{Direction, Status};
 use quiver_session::second::{Ip4End, Reference, Second};
 use quiver_session::timeouts::{EMBRYONIC, ESTABLISHED};
 use quiver_session::translation::{Begun, Session};
@@ -301,7 +301,7 @@ impl<'w> Beginning<'_, 'w> {
                 IpProtocol::UDP => ESTABLISHED,
                 _ => self.tables.icmp_timeout,
             };
-            self.work.set_status(packet, Status { state: State::Embryonic, timeout, flags: 0 });
+            self.work.set_status(packet, Status { timeout, ..Status::NEW });
         }
         Ok(Session { at, ..session })
     }

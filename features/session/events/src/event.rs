@@ -75,15 +75,18 @@ pub enum Reason {
     TupleInUse = 10,
     /// Denied: the source has as many sessions of the tenant as it may have.
     SourceQuota = 11,
-    /// Denied: the tenant's chain drops the packet, or ends without a service that forwards it.
+    /// Denied: the tenant's chain drops the packet, or ends without a service that forwards it. Of an end: a service of the chain has
+    /// refused the session.
     Policy = 12,
     /// Denied: the first packet of a TCP connection is no SYN.
     NoSyn = 13,
+    /// Denied: an access list of the tenant does not permit the packet.
+    AccessList = 14,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 15] = [
         Reason::None,
         Reason::Timeout,
         Reason::Finished,
@@ -98,6 +101,7 @@ impl Reason {
         Reason::SourceQuota,
         Reason::Policy,
         Reason::NoSyn,
+        Reason::AccessList,
     ];
 
     fn of(number: u8) -> Reason {
@@ -124,6 +128,7 @@ impl Reason {
             Reason::SourceQuota => "source-quota",
             Reason::Policy => "policy",
             Reason::NoSyn => "no-syn",
+            Reason::AccessList => "access-list",
         })
     }
 }

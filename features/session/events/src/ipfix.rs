@@ -134,7 +134,7 @@ fn end_reason(event: &Event) -> u8 {
     match (event.kind, event.reason) {
         (Kind::Updated, _) => 2,
         (_, Reason::Finished) => 3,
-        (_, Reason::Cleared | Reason::Tenant | Reason::Incomplete) => 4,
+        (_, Reason::Cleared | Reason::Tenant | Reason::Incomplete) | (Kind::Closed, Reason::Policy) => 4,
         (_, Reason::Evicted | Reason::TableFull | Reason::Quota | Reason::SourceQuota) => 5,
         _ => 1,
     }

@@ -40,12 +40,12 @@ impl Work<'_> {
     pub(crate) fn judge(
         &self,
         (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
-        judge: &mut impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
+        judge: &mut impl FnMut(&Context<'_>, &Frame, (usize, u16)) -> Judgment,
     ) -> bool {
         let Some(mark) = frame.metadata(cx.pool, i, self.mark) else { return false };
         let Some(judged) = Judged::of(mark) else { return false };
         let Some(tenant) = self.rows.get(usize::from(judged.slot)) else { return false };
-        match judge(cx, frame, i) {
+        match judge(cx, frame, (i, judged.slot)) {
             Some((arc, reason)) => {
                 self.refused((cx, frame, i), judged, reason);
                 frame.next[i] = arc;
@@ -53,6 +53,20 @@ impl Work<'_> {
             None => self.send_judged((cx, frame, i), (judged, mark.position()), tenant),
         }
         true
+    }
+    /// In a rehearsal, has a service judge a row whose session would begin before. False if it passes, or if there is none.
+    #[cold]
+    pub(crate) fn foresee(
+        &self,
+        (cx, frame, i): (&mut Context<'_>, &mut Frame, usize),
+        judge: &mut impl FnMut(&Context<'_>, &Frame, (usize, u16)) -> Judgment,
+    ) -> bool {
+        let slot = frame.hop[i] as u16;
+        let is_first = cx.is_rehearsal() && frame.metadata(cx.pool, i, self.mark).is_some();
+        let is_judged = is_first && self.tenant(slot).is_some_and(|tenant| tenant.judges.is_empty());
+        let refused = is_judged.then(|| judge(cx, frame, (i, slot))).flatten();
+        refused.into_iter().for_each(|(arc, _)| frame.next[i] = arc);
+        refused.is_some()
     }
     /// The key of a row that is judged, and whether its source is the higher end.
     pub(crate) fn judged_key(

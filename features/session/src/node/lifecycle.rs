@@ -11,7 +11,7 @@ use quiver_session_events::Reason;
 use quiver_wire::IpProtocol;
 
 use super::pass::{Packet, Reads, Work};
-use crate::policy::Judgment;
+use crate::policy::{Judges, Judgment};
 use crate::record::{Direction, State, Status};
 use crate::segment::{Segment, is_fragment, is_tcp, segment};
 use crate::tcp::{FirstWithoutSyn, follow};
@@ -134,7 +134,7 @@ fn judge_strictly(
 
 /// Where policy comes first, a connection begins with its SYN. Segments of one that has no session any more, and what is unsolicited, are
 /// refused, whatever is set for others.
-fn judge(cx: &Context<'_>, frame: &Frame, i: usize) -> Judgment {
+fn judge(cx: &Context<'_>, frame: &Frame, (i, _): (usize, u16)) -> Judgment {
     let packet = frame.bytes(cx.pool, i);
     let opens = segment(packet, frame.length[i]).is_some_and(Segment::opens) && !is_fragment(packet);
     let is_refused = is_tcp(packet) && !opens;
@@ -146,7 +146,7 @@ impl Node for Lifecycle {
         self.reads.each_judged(
             (cx, frame),
             (Next::ARCS.len(), Next::NoSession),
-            judge,
+            (Judges::WithoutSession, judge),
             |work, cx, frame, i, packet| {
                 let is_tcp = packet.record.identity().protocol() == IpProtocol::TCP.0;
                 let judged = match (cx.is_rehearsal(), is_tcp) {

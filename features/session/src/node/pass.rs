@@ -8,8 +8,8 @@ use quiver_session_events::{Kind, Reason};
 
 use crate::effect::Effect;
 use crate::key::Key;
-use crate::policy::{Judgment, Parsers};
-use crate::record::{Direction, Record, State, Status};
+use crate::policy::{Judges, Judgment, Parsers};
+use crate::record::{BLOCKED, Direction, PROXIED, REFUSED, Record, State, Status};
 use crate::service::{Chain, DROP, PROXY};
 use crate::sessions::{Mark, Owned, Sessions, Shared};
 use crate::slow_path::OddPackets;
@@ -103,7 +103,7 @@ impl<'a> Packet<'a> {
     /// The number of the next service.
     #[inline(always)]
     pub(crate) fn service(&self) -> u8 {
-        // PERF: packets of other sessions pay for one test of both flags.
+        // PERF: packets of other sessions pay for one test of all flags.
         if self.record.is_odd()
             && let Some(service) = self.odd_service()
         {
@@ -116,8 +116,13 @@ impl<'a> Packet<'a> {
     /// The number of the next service if it is none of the chain.
     #[cold]
     fn odd_service(&self) -> Option<u8> {
-        if self.record.is_blocked() {
+        let flags = self.record.status().flags;
+        // No service of the chain sees errors, so none drops those about a session that it refuses.
+        if flags & BLOCKED != 0 || flags & REFUSED != 0 && self.mark.is_error() {
             return Some(DROP);
+        }
+        if flags & PROXIED == 0 {
+            return None;
         }
         // Services see the numbers of the server's half: those of the client change before the first service, and behind the last one.
         let (direction, position, is_error) = (self.mark.direction(), self.mark.position(), self.mark.is_error());
@@ -167,17 +172,18 @@ impl Reads {
         (arcs, no_session): (usize, impl Into<u16>),
         serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
-        self.each_judged((cx, frame), (arcs, no_session), |_, _, _| None, serve);
+        self.each_judged((cx, frame), (arcs, no_session), (Judges::WithoutSession, |_, _, _| None), serve);
     }
     /// Does a service's work on each packet of a frame whose session exists, and judges packets without one, of tenants whose policy comes
-    /// first: they pass on, or leave by an arc for a reason. In a rehearsal, packets whose session would begin now pass on;
-    /// others leave by the arc `no_session`. The node has so many arcs of its own.
+    /// first: they pass on, or leave by an arc for a reason. `judge` is told the row, and the slot of its tenant. In a rehearsal, packets whose
+    /// session would begin now pass on, unless the service judges these as well; others leave by the arc `no_session`. The node has
+    /// so many arcs of its own.
     #[inline(always)]
     pub fn each_judged(
         &self,
         (cx, frame): (&mut Context<'_>, &mut Frame),
         (arcs, no_session): (usize, impl Into<u16>),
-        judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
+        judge: (Judges, impl FnMut(&Context<'_>, &Frame, (usize, u16)) -> Judgment),
         serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
         let no_session = no_session.into();
@@ -204,7 +210,7 @@ impl<'a> Work<'a> {
         no_session: impl Into<u16>,
         serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
-        self.each_judged((cx, frame), no_session.into(), |_, _, _| None, serve);
+        self.each_judged((cx, frame), no_session.into(), (Judges::WithoutSession, |_, _, _| None), serve);
     }
     /// Does a service's work on each packet of a frame, as [`Reads::each_judged`].
     #[inline(always)]
@@ -212,7 +218,7 @@ impl<'a> Work<'a> {
         &self,
         (cx, frame): (&mut Context<'_>, &mut Frame),
         no_session: u16,
-        mut judge: impl FnMut(&Context<'_>, &Frame, usize) -> Judgment,
+        (judges, mut judge): (Judges, impl FnMut(&Context<'_>, &Frame, (usize, u16)) -> Judgment),
         mut serve: impl FnMut(&Work<'_>, &mut Context<'_>, &mut Frame, usize, Packet<'_>),
     ) {
         let mut latest = Latest::default();
@@ -221,6 +227,7 @@ impl<'a> Work<'a> {
             match mark.and_then(|mark| Packet::of(self.owned, |slot| latest.tenant(self, slot), mark)) {
                 Some(packet) => serve(self, cx, frame, i, packet),
                 None if self.judge((cx, frame, i), &mut judge) => {}
+                None if judges == Judges::First && self.foresee((cx, frame, i), &mut judge) => {}
                 None if self.rehearse(cx, frame, i) => {}
                 None => frame.next[i] = no_session,
             }

@@ -75,7 +75,7 @@ impl Sessions {
             return (FULL, false);
         };
         record.begin(key, hash, (slot, is_from_high), now.ticks());
-        record.set_status(Status { state: State::Embryonic, timeout: EMBRYONIC, flags: 0 });
+        record.set_status(Status::NEW);
         if is_counted {
             record.set_counted();
         }

@@ -15,7 +15,7 @@ type Sent = (u8, u32, u32, u32);
 
 impl Connection {
     fn new() -> Connection {
-        let status = Status { state: State::Embryonic, timeout: 0, flags: 0 };
+        let status = Status::NEW;
         Connection { windows: Windows::default(), status }
     }
     fn segment((flags, sequence, acknowledgment, length): Sent, window: u16, scale: Option<u8>) -> Segment {
@@ -178,9 +178,9 @@ fn a_closed_connection_is_opened_anew_and_a_record_of_another_session_is_none() 
     let mut connection = Connection::open(0, [None; 2]);
     // After both FINs, and after a reset.
     for state in [State::TimeWait, State::Established] {
-        connection.status = Status { state, timeout: 0, flags: CLOSING };
+        connection.status = Status { state, flags: CLOSING, ..Status::NEW };
         assert_eq!(connection.sends(Forward, (SYN, 90_000, 0, 0)), Follow);
-        connection.status = Status { state: State::Embryonic, timeout: 0, flags: 0 };
+        connection.status = Status::NEW;
         assert_eq!(connection.sends(Reverse, (SYN | ACK, 1, 90_001, 0)), Follow);
         assert_eq!(connection.sends(Forward, (ACK, 90_001, 2, 100)), Follow);
     }

@@ -241,6 +241,30 @@ fn where_policy_comes_first_a_refused_packet_tells_of_its_denial_and_of_nothing_
 }
 
 #[test]
+fn packets_and_sessions_that_access_lists_refuse_tell_why() {
+    let mut daemon = with_events("", 64);
+    daemon.configure(
+        "set sfdp entry tenant 1 policy-first
+         set sfdp services tenant 1 sfdp-acl sfdp-l4-lifecycle ip4-lookup forward
+         set acl-plugin acl permit proto 17 dport 53
+         set sfdp acl tenant 1 0 recheck",
+    );
+    daemon.settle().expect("it settles");
+    let mut reader = exporter(&daemon, "test");
+    for port in [53, 54] {
+        send(&mut daemon, "pg0", &format!("ip4 10.0.0.2 > 10.0.1.2 ttl 64 / udp 1000 > {port} / payload 8"));
+    }
+    daemon.configure("set acl-plugin acl index 0 deny");
+    send(&mut daemon, "pg0", "ip4 10.0.0.2 > 10.0.1.2 ttl 64 / udp 1000 > 53 / payload 8");
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    let told = kinds(&events(&mut reader));
+    let expected = [(Kind::Created, Reason::None), (Kind::Denied, Reason::AccessList), (Kind::Closed, Reason::Policy)];
+    assert_eq!(told, expected);
+    assert_eq!(shown(&mut daemon, "show sfdp tenant 1 detail")["denied"]["access-list"], 1);
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
 fn a_reader_that_stands_still_loses_events_and_delays_nothing() {
     let mut daemon = with_events("slots 256", 4000);
     let mut slow = exporter(&daemon, "slow");

@@ -3,3 +3,4 @@
 mod hostile;
 mod inspector;
 mod packets;
+mod sessions;
