@@ -1,8 +1,9 @@
-//! `iperf3` across a site.
+//! `iperf3` across a site, or between any two namespaces.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use quiver_netns::{Program, run};
+use quiver_netns::{Namespace, Program, run};
 use serde_json::Value;
 
 use crate::{Error, Site};
@@ -22,16 +23,25 @@ pub enum Protocol {
     },
 }
 
+/// Direction of the bytes. The client opens the connection in both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From client to server.
+    ToServer,
+    /// From server to client.
+    ToClient,
+}
+
 /// Report of `iperf3`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// Payload that the server got.
+    /// Received payload.
     pub bytes: u64,
-    /// At which rate it got it.
+    /// Rate of the received payload.
     pub bits_per_second: f64,
-    /// TCP segments that the client sent again; none for UDP.
+    /// TCP segments that were sent again; none for UDP.
     pub retransmits: u64,
-    /// TCP segments, long ones as one, that reached the server before an earlier one; none for UDP.
+    /// TCP segments, long ones as one, that reached their receiver before an earlier one; none for UDP.
     pub out_of_order: u64,
     /// The share of datagrams that did not arrive, in percent; none for TCP.
     pub lost_percent: f64,
@@ -39,23 +49,43 @@ pub struct Transfer {
 
 /// Sends from client to server for some seconds.
 pub fn iperf3(site: &Site, protocol: Protocol, seconds: u64) -> Result<Transfer, Error> {
-    let mut server = Program::start(site.server().command("iperf3").args(["--server", "--one-off", "--forceflush"]))?;
-    server.wait_for_output("Server listening", LISTENING_WITHIN)?;
-    let mut client = site.client().command("iperf3");
-    client.args(["--json", "--time", &seconds.to_string(), "--client", &site.server_address().to_string()]);
+    let address = site.server_address().into();
+    iperf3_between(site.client(), site.server(), address, Direction::ToServer, protocol, seconds)
+}
+
+/// Sends for some seconds between a client and a server, which the client reaches by `address`.
+pub fn iperf3_between(
+    client: &Namespace,
+    server: &Namespace,
+    address: IpAddr,
+    direction: Direction,
+    protocol: Protocol,
+    seconds: u64,
+) -> Result<Transfer, Error> {
+    let mut listener = Program::start(server.command("iperf3").args(["--server", "--one-off", "--forceflush"]))?;
+    listener.wait_for_output("Server listening", LISTENING_WITHIN)?;
+    let mut command = client.command("iperf3");
+    command.args(["--json", "--time", &seconds.to_string(), "--client", &address.to_string()]);
+    let receiver = match direction {
+        Direction::ToServer => server,
+        Direction::ToClient => {
+            command.arg("--reverse");
+            client
+        }
+    };
     if let Protocol::Udp { megabits } = protocol {
-        client.args(["--udp", "--bitrate", &format!("{megabits}M")]);
+        command.args(["--udp", "--bitrate", &format!("{megabits}M")]);
     }
-    let before = out_of_order(site)?;
-    let report = run(&mut client)?;
+    let before = out_of_order(receiver)?;
+    let report = run(&mut command)?;
     let mut transfer = Transfer::read(&report, protocol).ok_or_else(|| Error::unreadable("iperf3", &report))?;
-    transfer.out_of_order = out_of_order(site)? - before;
+    transfer.out_of_order = out_of_order(receiver)? - before;
     Ok(transfer)
 }
 
-/// Number of TCP segments that the server's namespace has queued behind a gap so far.
-fn out_of_order(site: &Site) -> Result<u64, Error> {
-    let counters = run(site.server().command("cat").arg("/proc/net/netstat"))?;
+/// Number of TCP segments that a namespace has queued behind a gap so far.
+fn out_of_order(receiver: &Namespace) -> Result<u64, Error> {
+    let counters = run(receiver.command("cat").arg("/proc/net/netstat"))?;
     counter(&counters, "TcpExt:", "TCPOFOQueue").ok_or_else(|| Error::unreadable("/proc/net/netstat", &counters))
 }
 

@@ -12,7 +12,7 @@ mod site;
 
 pub use daemon::Daemon;
 pub use error::Error;
-pub use iperf3::{Protocol, Transfer, iperf3};
+pub use iperf3::{Direction, Protocol, Transfer, iperf3, iperf3_between};
 pub use join::{Driver, Function, Join};
 pub use ping::Ping;
 pub use site::{Site, ping};
