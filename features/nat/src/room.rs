@@ -172,7 +172,7 @@ pub(crate) fn start(control: &Control) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// Notes the MTU of an outside interface. The least one spares workers a second look at shorter packets.
+/// Notes the MTU of an interface of either side. The least one spares workers a second look at shorter packets.
 pub(crate) fn note_mtu(control: &Control, id: InterfaceId) {
     let mtu = control.room::<Interfaces>().get(id).map(|interface| u32::from(interface.mtu_of(V4::VERSION)));
     let mut nat = control.room_mut::<Nat>();

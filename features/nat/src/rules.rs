@@ -117,7 +117,7 @@ pub struct Rules {
     pub sessions_max: u32,
     /// Ticks for which a freed port of a mapping rests.
     pub rest: u32,
-    /// Bytes that a packet can have on every outside interface that there has been.
+    /// Bytes that a packet can have on every interface with NAT that there has been.
     pub mtu_least: u32,
     /// The pool.
     pub pool: Vec<Pooled>,
