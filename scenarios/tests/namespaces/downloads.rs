@@ -17,27 +17,28 @@ const FILES: u32 = 2000;
 const LONGEST: usize = 60_000;
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Writes the files, each of another size; the CRC-32 of each.
-fn write(folder: &Path) -> Result<Vec<u32>, Failed> {
+/// Writes so many files `f0000000`, `f0000001` and so on, of random sizes below `longest`; the CRC-32 of each.
+pub fn write(folder: &Path, files: u32, longest: usize) -> Result<Vec<u32>, Failed> {
     let mut random = fastrand::Rng::with_seed(34);
     let mut file = |number: u32| -> Result<u32, Failed> {
-        let mut bytes = vec![0; random.usize(1..LONGEST)];
+        let mut bytes = vec![0; random.usize(1..longest)];
         random.fill(&mut bytes);
         fs::write(folder.join(format!("f{number:07}")), &bytes)?;
         Ok(crc32fast::hash(&bytes))
     };
-    (0..FILES).map(&mut file).collect()
+    (0..files).map(&mut file).collect()
 }
 
-/// Starts nginx, with its files in a folder.
-fn serve(web: &Namespace, folder: &Path) -> Result<Program, Failed> {
+/// Starts nginx, with the folder `files` of a folder at port 8080 of both families. A connection has one download.
+pub fn serve(web: &Namespace, folder: &Path) -> Result<Program, Failed> {
     let at = folder.display();
     let configuration = format!(
         "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;\n\
          events {{ worker_connections 8192; }}\n\
          http {{ access_log off; client_body_temp_path {at}/body; proxy_temp_path {at}/proxy; fastcgi_temp_path {at}/fastcgi;\n\
          uwsgi_temp_path {at}/uwsgi; scgi_temp_path {at}/scgi;\n\
-         server {{ listen 8080 backlog=4096; root {at}/files; }} }}\n"
+         keepalive_timeout 0;\n\
+         server {{ listen 8080 backlog=4096; listen [::]:8080 backlog=4096; root {at}/files; }} }}\n"
     );
     let path = folder.join("nginx.conf");
     fs::write(&path, configuration)?;
@@ -52,7 +53,7 @@ fn files(world: &World) -> Result<(), Failed> {
     let (web, own) = (Namespace::add(world, "web")?, Namespace::add(world, "generator")?);
     let folder = tempfile::tempdir()?;
     fs::create_dir(folder.path().join("files"))?;
-    let digests = write(&folder.path().join("files"))?;
+    let digests = write(&folder.path().join("files"), FILES, LONGEST)?;
     let daemon = Daemon::start_at(&own, Daemon::SOCKET, &["--workers", "1"])?;
     for line in [
         "create tap id 0 host-ns web host-if-name eth0 host-mac-addr 02:00:00:00:01:00",

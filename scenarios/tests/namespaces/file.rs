@@ -19,7 +19,7 @@ const PORT: &str = "8000";
 pub fn over_http(site: &Site) -> Result<(), Failed> {
     let file = Path::new(FOLDER).join("file");
     fs::create_dir_all(FOLDER)?;
-    write_noise(&file)?;
+    write_noise(&file, BYTES)?;
     let address = site.server_address().to_string();
     let mut python = site.server().command("python3");
     python.args(["-u", "-m", "http.server", "--bind", &address, "--directory", FOLDER, PORT]);
@@ -38,11 +38,11 @@ pub fn over_http(site: &Site) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Writes the same noise every time, in which no part resembles another.
-fn write_noise(path: &Path) -> Result<(), Failed> {
+/// Writes so many bytes of noise, the same every time, in which no part resembles another.
+pub fn write_noise(path: &Path, bytes: usize) -> Result<(), Failed> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut random = fastrand::Rng::with_seed(1);
-    for _ in 0..BYTES / 8 {
+    for _ in 0..bytes / 8 {
         file.write_all(&random.u64(..).to_le_bytes())?;
     }
     Ok(file.flush()?)

@@ -1,6 +1,6 @@
 //! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
-//! that the tests themselves work; [`conntrack`], [`cookies`], [`downloads`], [`feed`], [`names`], [`peers`], [`readme`], [`strict`],
-//! [`transactions`] and [`waiting`] say what they test.
+//! that the tests themselves work; [`conntrack`], [`cookies`], [`downloads`], [`feed`], [`gateway`], [`names`], [`peers`], [`readme`],
+//! [`strict`], [`transactions`] and [`waiting`] say what they test.
 //!
 //! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
 //! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
@@ -13,6 +13,7 @@ mod cookies;
 mod downloads;
 mod feed;
 mod file;
+mod gateway;
 mod memif;
 mod names;
 mod peers;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
             .chain(trials::of("names", world, names::TRIALS))
             .chain(trials::of("downloads", world, downloads::TRIALS))
             .chain(trials::of("feed", world, feed::TRIALS))
+            .chain(trials::of("gateway", world, gateway::TRIALS))
             .chain(trials::of("peers", world, peers::TRIALS))
             .chain(trials::of("readme", world, readme::TRIALS))
             .chain(trials::of("strict", world, strict::TRIALS))

@@ -1,4 +1,4 @@
-//! The page of requirements: each has a row, and the tests that a row names exist.
+//! The page of requirements: each has a row, and the tests that a row names exist, those with real programs among them.
 
 use std::fs;
 use std::path::Path;
@@ -45,5 +45,25 @@ fn each_requirement_has_a_row_whose_tests_exist() {
             assert!(tests.is_empty() == (how == "Not offered"), "{requirement}: tests");
             tests.into_iter().for_each(|test| check(test, &requirement));
         }
+    }
+}
+
+#[test]
+fn rows_of_real_programs_name_requirements_and_tests_that_exist() {
+    let page = read("../../docs/nat-requirements.md");
+    let (_, section) = page.split_once("\n## Real programs").expect("the section");
+    let rows: Vec<_> = section.lines().filter(|line| line.starts_with('|')).skip(2).collect();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [_, _, requirements, test, _] = cells[..] else { panic!("{row}") };
+        for requirement in requirements.split(", ") {
+            let (document, number) = requirement.split_once(" REQ-").expect(requirement);
+            let last = DOCUMENTS.iter().find(|(name, _)| *name == document).expect(requirement).1;
+            assert!((1..=last).contains(&number.parse().expect(requirement)), "{requirement}");
+        }
+        let (file, function) = test.trim_matches('`').split_once("::").expect(test);
+        let text = read(&format!("../../scenarios/tests/namespaces/gateway/{file}"));
+        assert!(text.contains(&format!("pub fn {function}(")), "{file} has no {function}");
     }
 }
