@@ -60,7 +60,7 @@ fn rows_of_real_programs_name_requirements_and_tests_that_exist() {
         for requirement in requirements.split(", ") {
             let (document, number) = requirement.split_once(" REQ-").expect(requirement);
             let last = DOCUMENTS.iter().find(|(name, _)| *name == document).expect(requirement).1;
-            assert!((1..=last).contains(&number.parse().expect(requirement)), "{requirement}");
+            assert!((1..=last).contains(&number.parse::<usize>().expect(requirement)), "{requirement}");
         }
         let (file, function) = test.trim_matches('`').split_once("::").expect(test);
         let text = read(&format!("../../scenarios/tests/namespaces/gateway/{file}"));
