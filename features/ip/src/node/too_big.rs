@@ -190,7 +190,7 @@ fn total_length<F: Family>(cx: &Context, frame: &Frame, i: usize) -> Option<usiz
 }
 
 /// Bytes from the IP header on of each segment that the driver is to cut; None for a packet that goes as it is.
-fn segment_length<F: Family>(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
+pub fn segment_length<F: Family>(cx: &Context<'_>, frame: &Frame, i: usize) -> Option<usize> {
     let offload = frame.offload(cx.pool, i).filter(|o| o.segmentation != 0 && o.segment_size != 0)?;
     let bytes = frame.bytes(cx.pool, i);
     let payload = F::payload(bytes)?;

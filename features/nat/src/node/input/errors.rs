@@ -1,11 +1,11 @@
 //! Errors of ICMP that `nat44-ed-input` causes, and those that come back to the inside.
 
-use quiver_engine::{Context, Frame, Offload};
-use quiver_ip::Family;
+use quiver_engine::{Context, Frame};
 use quiver_ip::fault::Fault;
+use quiver_ip::node::too_big::segment_length;
 use quiver_session::node::pass::Work;
 use quiver_session::translation::Session;
-use quiver_wire::{Header, IpProtocol, TcpHeader, UdpHeader, V4};
+use quiver_wire::V4;
 
 use crate::node::input::{Input, Keyed};
 use crate::node::session::{self, Way};
@@ -34,7 +34,9 @@ impl Input {
         };
         let to = session::translated(session, row.is_from_inside).destination.address;
         let mtu = self.tables.routes.mtu(cx.guard, slot, to)?;
-        (length_on_link(cx, frame, i)? > mtu.into()).then(|| Fault::too_big(mtu))
+        // The driver may be to cut it.
+        let length = segment_length::<V4>(cx, frame, i).unwrap_or(frame.length[i] as usize);
+        (length > mtu.into()).then(|| Fault::too_big(mtu))
     }
     /// The session of an ICMP error about a hairpinned packet, which was translated on its way from the inside, and is now as from the outside
     /// (RFC 5508, REQ-7).
@@ -45,19 +47,4 @@ impl Input {
         let session = self.find(work, &row).ok().flatten().filter(|_| is_translated)?;
         Some((session, row))
     }
-}
-
-/// Bytes that a packet takes on its link: those of a segment, if the driver is to cut it into segments.
-fn length_on_link(cx: &Context<'_>, frame: &Frame, i: usize) -> Option<usize> {
-    let is_cut = |offload: &Offload| offload.segmentation != 0 && offload.segment_size != 0;
-    let Some(offload) = frame.offload(cx.pool, i).filter(is_cut) else {
-        return Some(frame.length[i] as usize);
-    };
-    let bytes = frame.bytes(cx.pool, i);
-    let payload = V4::payload(bytes)?;
-    let transport = match payload.protocol {
-        IpProtocol::TCP => TcpHeader::parse_at(bytes, payload.offset)?.0.header_length(),
-        _ => UdpHeader::LENGTH,
-    };
-    Some(payload.offset + transport + usize::from(offload.segment_size))
 }
