@@ -319,6 +319,7 @@ impl Record {
         self.status.store(status.to_word(), Relaxed);
     }
     /// Changes that part, of a session whose packets any worker may have. Returns what it was if it has changed.
+    #[inline(always)]
     pub(crate) fn change(&self, change: impl Fn(Status) -> Status) -> Option<Status> {
         let next = |word| Some(change(Status::of_word(word)).to_word()).filter(|next| *next != word);
         self.status.fetch_update(Relaxed, Relaxed, next).ok().map(Status::of_word)
