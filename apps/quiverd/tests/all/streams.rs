@@ -54,9 +54,7 @@ fn a_long_file_of_packets_takes_no_long_turn() {
     run("packet-generator delete x");
     let turns = run("show control turns");
     let turns = turns.as_array().unwrap();
-    // The goal is 5 ms; on a busy host a turn takes up to twice its CPU time.
-    let is_long = |longest: f64| longest > 10_000.0;
-    let long: Vec<_> = turns.iter().filter(|task| task["longest-us"].as_f64().is_some_and(is_long)).collect();
+    let long: Vec<_> = turns.iter().filter(|task| task["over-5-ms"] != 0).collect();
     assert!(long.is_empty(), "{long:#?}");
     let counted = turns.iter().filter_map(|task| task["turns"].as_u64()).sum::<u64>();
     assert!(counted > 20, "turns are counted: {turns:?}");
