@@ -1,4 +1,5 @@
 //! Building blocks of tests: packets as text, a virtual clock, a whole daemon, golden scenarios.
+pub mod counting;
 pub mod crossing;
 pub mod daemon;
 pub mod executor;

@@ -72,10 +72,7 @@ fn origin(control: &Control, direction: Direction, record: &Record, fields: Opti
     let (lists, attached) = (control.room::<Acls>(), control.room::<FeatureSettings<AclInterface>>());
     let interface = direction.interface(record);
     let fields = fields.map(|fields| fields.or(record.metadata.get(upper::key(control))));
-    let first = attached.at(direction, interface).iter().find_map(|list| {
-        let (number, rule) = lists.current().get(*list)?.first(fields.as_ref()?)?;
-        Some((format!("acls {list}, rules[{number}]"), rule.action.permits()))
-    });
+    let first = lists.current().deciding(attached.at(direction, interface), fields.as_ref());
     let name = || format!("acl-interfaces {}", control.room::<Interfaces>().name(interface));
     match first {
         // The lists deny it, and it has passed.

@@ -8,6 +8,7 @@ use quiver_engine::stats::{Entry, Segment};
 use quiver_engine::{Counters, Dataplane, Paged, Publisher, Snapshot, Traffic};
 
 use crate::lanes::List;
+use crate::rule::Fields;
 use crate::rules::Rules;
 
 /// Lists there can be.
@@ -55,6 +56,13 @@ impl Lists {
     #[inline(always)]
     pub(crate) fn reflects(&self, interface: u32) -> bool {
         self.reflecting.get(interface as usize).is_some_and(|reflects| *reflects)
+    }
+    /// The first rule of some lists that matches a packet, as the configuration names it, and whether it permits. None if no rule matches.
+    pub(crate) fn deciding(&self, lists: &[u32], fields: Option<&Fields>) -> Option<(String, bool)> {
+        lists.iter().find_map(|list| {
+            let (number, rule) = self.get(*list)?.first(fields?)?;
+            Some((format!("acls {list}, rules[{number}]"), rule.action.permits()))
+        })
     }
     /// The lists of the session tenant in a slot.
     #[inline(always)]

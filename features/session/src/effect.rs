@@ -58,7 +58,7 @@ impl Effect {
     }
     /// Whether it leaves the state of a session as it is, for a packet of this direction.
     #[inline(always)]
-    pub(crate) fn is_none(self, record: &Record, direction: Direction) -> bool {
+    pub(crate) fn leaves_state(self, record: &Record, direction: Direction) -> bool {
         match record.state_without(UNSETTLED) {
             Some(State::Established) => self != Effect::Any,
             Some(State::Embryonic) => self == Effect::Datagram && direction == Direction::Forward,
@@ -93,7 +93,7 @@ mod tests {
             let status = Status { state, timeout: 1, flags: flags | opened, ..Status::NEW };
             for direction in Direction::ALL {
                 record.set_status(status);
-                if !Effect::Segment.is_none(&record, direction) {
+                if !Effect::Segment.leaves_state(&record, direction) {
                     continue;
                 }
                 without += 1;
@@ -116,9 +116,9 @@ mod tests {
             (State::TimeWait, 0, [false, false]),
         ] {
             record.set_status(Status { state, flags, ..Status::NEW });
-            let found = Direction::ALL.map(|direction| Effect::Datagram.is_none(&record, direction));
+            let found = Direction::ALL.map(|direction| Effect::Datagram.leaves_state(&record, direction));
             assert_eq!(found, expected, "{state:?} {flags:x}");
-            assert!(Direction::ALL.iter().all(|direction| !Effect::Any.is_none(&record, *direction)));
+            assert!(Direction::ALL.iter().all(|direction| !Effect::Any.leaves_state(&record, *direction)));
         }
     }
 }

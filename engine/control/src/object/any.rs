@@ -15,7 +15,7 @@ use crate::time::LocalFuture;
 /// Content of an object, as its room has read it.
 pub(crate) type Read = Arc<dyn Any + Send + Sync>;
 
-/// Writes the values of an object on a helper thread, without those that are as their default.
+/// Writes the values of an object on a helper thread, except values that equal their default.
 pub(crate) type Write = Box<dyn FnOnce() -> Map<String, Value> + Send>;
 /// Reads an object on a helper thread.
 pub(crate) type Parse =

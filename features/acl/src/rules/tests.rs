@@ -49,13 +49,13 @@ type Work = (Box<dyn FnOnce() + Send>, Rc<Cell<bool>>);
 #[derive(Default)]
 pub(crate) struct Later {
     work: RefCell<Vec<Work>>,
-    /// How much of the next work it does at once.
+    /// Pieces of the next work that are done at once.
     at_once: Cell<usize>,
     changed: Signal,
 }
 
 impl Later {
-    /// Does so much of the next work at once.
+    /// Does so many pieces of the next work at once.
     pub(crate) fn do_at_once(&self, count: usize) {
         self.at_once.set(count);
     }

@@ -43,10 +43,7 @@ fn origin(control: &Control, record: &Record) -> Option<String> {
     let lists = acls.current();
     let Some(of) = lists.of_tenant(slot) else { return Some(format!("session-tenants {tenant}, {NAME}")) };
     let fields = first_fields(&record.bytes, record.metadata.get(upper::key(control)), mark);
-    let first = of.lists.iter().find_map(|list| {
-        let (number, rule) = lists.get(*list)?.first(fields.as_ref()?)?;
-        Some((format!("acls {list}, rules[{number}]"), rule.action.permits()))
-    });
+    let first = lists.deciding(&of.lists, fields.as_ref());
     let (rule, permits) = first.unwrap_or_else(|| (format!("session-acls {tenant}, none of its rules"), false));
     let has_passed = record.arc != Some(Next::Denied.into());
     Some(if permits == has_passed { rule } else { format!("session-acls {tenant}, the verdict of the session") })

@@ -109,9 +109,8 @@ impl<'a> Packet<'a> {
         {
             return service;
         }
-        let chain = &self.tenant.chains[self.mark.direction() as usize];
         // Services follow the packets of the ends, and not what routers say of them.
-        if self.mark.is_error() { self.service_of_error() } else { chain.service(self.mark.position()) }
+        if self.mark.is_error() { self.service_of_error() } else { self.chain().service(self.mark.position()) }
     }
     /// The number of the next service if it is none of the chain.
     #[cold]
@@ -137,7 +136,7 @@ impl<'a> Packet<'a> {
     pub(crate) fn service_of_error(&self) -> u8 {
         let packets = self.record.identity().format().and_then(OddPackets::session_error);
         let service = packets.and_then(|packets| self.tenant.slow_paths.service(packets));
-        service.unwrap_or_else(|| self.tenant.chains[self.mark.direction() as usize].last())
+        service.unwrap_or_else(|| self.chain().last())
     }
     /// Counts the packet of a row, and notes its time. An error prolongs no session, and belongs to no end.
     #[inline(always)]
@@ -261,7 +260,7 @@ impl<'a> Work<'a> {
         if !cx.is_rehearsal() {
             packet.touch(frame.length[i], now);
         }
-        if !effect.is_none(record, mark.direction()) {
+        if !effect.leaves_state(record, mark.direction()) {
             return Some((packet, Some(packet.service())));
         }
         Some((Packet { mark: mark.at(packet.chain().bypassed()), ..packet }, None))

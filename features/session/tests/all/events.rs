@@ -1,18 +1,16 @@
 //! Events of sessions, as an exporter reads them from the ring, beside the counters of the tenant.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_control::LocalFuture;
-use quiver_control::files::Helper;
 use quiver_scenarios::ROOMS;
 use quiver_session::exporters::{attach, detach, report};
 use quiver_session_events::export::Counts;
 use quiver_session_events::protocol::{Place, Report};
 use quiver_session_events::reader::{Reader, Stamped};
 use quiver_session_events::{Event, Kind, Reason};
+use quiver_testkit::counting::Counting;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
@@ -24,18 +22,6 @@ fn with_events(words: &str, sessions: usize) -> Daemon {
     daemon.configure(&format!("sfdp events enable {words}"));
     daemon.settle().expect("it settles");
     daemon
-}
-
-/// Counts the work that it does.
-#[derive(Default)]
-struct Counting(Cell<usize>);
-
-impl Helper for Counting {
-    fn help(&self, work: Box<dyn FnOnce() + Send>) -> LocalFuture<()> {
-        self.0.set(self.0.get() + 1);
-        work();
-        Box::pin(std::future::ready(()))
-    }
 }
 
 /// An exporter of this name.
@@ -371,7 +357,7 @@ fn events_can_be_off_and_updates_on() {
     daemon.configure("sfdp events disable");
     daemon.settle().expect("it settles");
     assert!(reader.has_ended().expect("a file"));
-    assert_eq!(helper.0.get(), 1);
+    assert_eq!(helper.take(), 1);
     establish(&mut daemon, false, 3);
     assert_eq!(events(&mut reader), []);
     for (line, field) in [("slots 100", "slots"), ("update-seconds 0", "update-seconds")] {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::site::{Gateway, Link, SERVER};
 
-/// How NAT maps ends of hosts (RFC 4787, 4.1).
+/// Mapping mode of a NAT pool (RFC 4787, 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
     /// Each session has an outside end of its own.

@@ -49,7 +49,7 @@ pub fn traces(site: &Site) -> Result<(), Failed> {
     Ok(())
 }
 
-/// dnsmasq's answers come by UDP and by TCP, and those that are too long for UDP by TCP.
+/// `dig` gets answers of dnsmasq by UDP and by TCP. It asks again by TCP if an answer is truncated.
 pub fn names(site: &Site) -> Result<(), Failed> {
     let long = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|letter| letter.repeat(200));
     let mut dnsmasq = site.outside.server.command("dnsmasq");
