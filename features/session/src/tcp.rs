@@ -65,9 +65,9 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
     }
     let forward = direction == Direction::Forward;
     if before.flags & NO_SYN != 0 {
-        // The ports are used for a connection whose beginning is seen.
+        // RFC 9293, 3.6.1: the ports are used for a connection whose beginning is seen. Until it is answered, its session ends as soon as it would have.
         if forward && segment.opens() && before.flags & BLOCKED == 0 {
-            record.set_status(Status { fields: before.fields, ..Status::NEW });
+            record.set_status(Status { fields: before.fields, timeout: NOW, ..Status::NEW });
         }
         return;
     }
@@ -81,6 +81,9 @@ pub fn follow(record: &Record, mark: Mark, segment: Segment, first: FirstWithout
         status = Status { fields: before.fields, ..Status::NEW };
     } else {
         status.flags |= noted(record, direction, segment, before.flags);
+        if status.timeout == NOW && status.flags & SYN_REVERSE != 0 {
+            status.timeout = EMBRYONIC;
+        }
         let are_open = SYN_REVERSE | SYN_ACKED;
         let is_answered = forward && segment.has(ACK) && before.flags & are_open == are_open;
         if before.state == State::Embryonic && is_answered {
@@ -287,7 +290,11 @@ mod tests {
         }
         // RFC 9293, 3.6.1: the ports are used again.
         connection.sends(Forward, SYN, (2000, 0), 0);
-        assert_eq!(connection.0.status(), Status::NEW);
+        assert_eq!(connection.0.status(), Status { timeout: NOW, ..Status::NEW });
+        connection.sends(Reverse, SYN | ACK, (3000, 2001), 0);
+        assert_eq!((connection.state(), connection.timeout()), (State::Embryonic, EMBRYONIC));
+        connection.sends(Forward, ACK, (2001, 3001), 0);
+        assert_eq!((connection.state(), connection.timeout()), (State::Established, TCP_ESTABLISHED));
         let connection = Connection::new();
         connection.passes((Forward, ACK, (1000, 1), 0), FirstWithoutSyn::Security);
         assert_eq!(connection.0.status(), Status { timeout: SECURITY, flags: NO_SYN | BLOCKED, ..Status::NEW });

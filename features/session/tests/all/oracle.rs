@@ -214,7 +214,7 @@ fn follow(session: &mut Session, direction: usize, of: (Segment, u32), is_first:
     if connection.no_syn {
         if direction == 0 && has(SYN) && !has(ACK) && !has(FIN) && !has(RST) && !session.is_blocked {
             *connection = Connection::default();
-            (session.state, session.timeout) = (State::Embryonic, Timeout::Embryonic);
+            (session.state, session.timeout) = (State::Embryonic, Timeout::Now);
         }
         return;
     }
@@ -234,6 +234,9 @@ fn follow(session: &mut Session, direction: usize, of: (Segment, u32), is_first:
     if direction == 1 {
         connection.syn_back |= has(SYN);
         connection.syn_acked |= has(ACK);
+    }
+    if connection.syn_back && session.timeout == Timeout::Now {
+        session.timeout = Timeout::Embryonic;
     }
     if has(FIN) {
         connection.fins[direction] = Some(segment.sequence.wrapping_add(payload).wrapping_add(1));
