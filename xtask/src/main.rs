@@ -1,5 +1,6 @@
 //! Tasks of Quiver's developers: `cargo xtask NAME`.
 
+mod bugs;
 mod check;
 mod guard;
 mod memory;
@@ -38,6 +39,12 @@ enum Task {
         /// `--seeds N`, `--seed S` and others; `simulate --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Seed the bugs that `tests/bugs.txt` of crates list into a copy, and see that the tests named there find them
+    Bugs {
+        /// Only bugs with this text in their name or test
+        #[arg(default_value = "")]
+        only: String,
     },
     /// Make a room of features: a copy of `examples/room` under another name, which quiverd has
     Room {
@@ -81,6 +88,7 @@ fn main() -> ExitCode {
         Task::Disassemble => guard::disassemble(root),
         Task::Instructions => guard::instructions(root),
         Task::Simulate { arguments } => simulate(root, &arguments),
+        Task::Bugs { only } => bugs::run(root, &only),
         Task::Room { name } => room::run(root, &name),
         Task::Memory { watcher, arguments } => memory::run(root, watcher, &arguments),
         Task::Packages { arguments } => packages(root, &arguments),

@@ -7,9 +7,11 @@
 //! - Each message of VPP's API that a room answers has a test that names it.
 //! - A target whose manifest says `test = false` or `doctest = false` has no such tests.
 //! - Files of a crate do not import each other in a circle.
+//! - The bugs that lists name can be seeded: their lines are in the file, once.
 //! - Links between the repository's pages lead somewhere.
 //! - Pages describe each item in a sentence that names its subject, and doc comments begin with theirs.
 
+pub mod bugs;
 mod comments;
 mod cycles;
 mod links;
@@ -79,6 +81,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
     }
     problems.extend(messages.untested());
     problems.extend(circles(&crates));
+    problems.extend(bugs::problems(root, &files));
     for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
         let (name, text) = (relative(manifest), fs::read_to_string(manifest)?);
         problems.extend(targets::left_out(root, &name, &text));
