@@ -10,13 +10,14 @@ use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId, Worker};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
 use quiver_scenarios::UNSEEN;
+use quiver_session::room::{SessionDefaults, set_session_defaults};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::{Ethernet, Ip4, Ip6, Packet, Payload, Udp, Vlan};
 use rustix::thread::ClockId;
 use serde::Serialize;
 
 use crate::command::command;
-use crate::path::{self, Path};
+use crate::path::{self, Path, Vary};
 use filling::{FILL, FILLS, VECTORS};
 use peer::{Peer, Programs};
 
@@ -120,14 +121,17 @@ fn measure_in_turns(paths: &[&Path], choice: &Choice, level: Level) -> Result<(V
     for path in paths {
         eprintln!("{} ...", path.name);
         let mut bench = Bench::new(path, level)?;
+        bench.begin(path)?;
+        let vectors: Vec<_> =
+            VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)).collect();
         let peer = match &choice.peer {
-            Some(programs) => bench.peer(programs, path).unwrap_or_else(|error| {
+            Some(programs) => bench.peer(programs, path, &vectors).unwrap_or_else(|error| {
                 eprintln!("{}: not measured beside VPP: {error}", path.name);
                 None
             }),
             None => None,
         };
-        for vector in VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)) {
+        for vector in vectors {
             // Goals and VPP's figures are for full vectors.
             let full = vector == 256;
             let goal = path.goal.filter(|_| full);
@@ -175,6 +179,20 @@ fn peer_window(peer: &mut Option<Peer>, row: &Row) -> Option<f64> {
     }
 }
 
+/// The number of an interface.
+fn id_of(daemon: &Daemon, interface: &str) -> Result<u32, String> {
+    let id = daemon.control().room::<Interfaces>().find(interface).map(|interface| interface.id.0);
+    id.ok_or_else(|| format!("{interface} is not there"))
+}
+
+/// The queue by which an interface receives.
+fn queue_of(daemon: &Daemon, interface: &str) -> Result<QueueId, String> {
+    let id = id_of(daemon, interface)?;
+    let dataplane = daemon.control().room::<Dataplane>();
+    let queue = dataplane.queues_of(id).next().map(|queue| queue.id);
+    queue.ok_or_else(|| format!("{interface} has no queue"))
+}
+
 /// Source address of the IPv6 packets; their destinations are not local.
 const HERE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
 
@@ -188,10 +206,10 @@ pub struct Bench {
     ratio: (usize, usize),
     in_flight: usize,
     packet: Vec<u8>,
-    /// The address of pg0, and what stations behind both interfaces have sent before.
-    mac: [u8; 6],
+    /// The addresses of pg0 and pg1, and what stations behind both interfaces have sent before.
+    macs: [[u8; 6]; 2],
     first: Vec<(&'static str, Vec<u8>)>,
-    vary: fn(u32, &mut [u8]),
+    vary: Vary,
     /// Packets made so far.
     made: u32,
     tick: f64,
@@ -202,6 +220,10 @@ impl Bench {
     pub fn new(path: &Path, level: Level) -> Result<Bench, String> {
         let setup = Setup { level, buffers: BUFFERS.max(3 * path.in_flight as u32), ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
+        if let Some(sessions) = path.sessions {
+            let defaults = SessionDefaults { sessions, ..SessionDefaults::default() };
+            set_session_defaults(daemon.control(), defaults);
+        }
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
         let commands = (path.commands)();
@@ -209,16 +231,12 @@ impl Bench {
             command(&mut daemon, line)?;
         }
         (path.prepare)(&mut daemon)?;
-        let (ours, receives, sends) = {
+        let (macs, sends) = {
             let interfaces = daemon.control().room::<Interfaces>();
             let find = |name| interfaces.find(name).ok_or_else(|| format!("{name} is not there"));
-            (find("pg0")?.mac, find("pg0")?.id.0, find(path.sends)?.id.0)
+            ([find("pg0")?.mac.0, find("pg1")?.mac.0], find(path.sends)?.id.0)
         };
-        let (queue, backing) = {
-            let dataplane = daemon.control().room::<Dataplane>();
-            let queue = dataplane.queues_of(receives).next().map(|queue| queue.id);
-            (queue.ok_or("pg0 has no queue")?, dataplane.buffers().backing())
-        };
+        let (queue, backing) = (queue_of(&daemon, "pg0")?, daemon.control().room::<Dataplane>().buffers().backing());
         let (here, there) = ([2, 1, 0, 0, 0, 1], [2, 2, 0, 0, 0, 2]);
         let packet = |from: [u8; 6], to: [u8; 6]| {
             let ethernet = Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)));
@@ -244,7 +262,7 @@ impl Bench {
                 daemon.sent();
             }
         }
-        let packet = packet(here, if path.routed { ours.0 } else { there });
+        let packet = packet(here, if path.routed { macs[0] } else { there });
         let buffers = daemon.control().room::<Dataplane>().buffers().clone();
         let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("there is no transmit queue")?;
         let ratio = path.ratio;
@@ -254,20 +272,80 @@ impl Bench {
             *source.ring() = PacketRing::new(path.in_flight, &buffers);
         }
         let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
-        let (mac, first) = (ours.0, first.unwrap_or_default());
-        let in_flight = path.in_flight;
-        Ok(Bench { daemon, backing, queue, sends, ratio, in_flight, packet, mac, first, vary, made: 0, tick })
+        let (first, in_flight) = (first.unwrap_or_default(), path.in_flight);
+        Ok(Bench { daemon, backing, queue, sends, ratio, in_flight, packet, macs, first, vary, made: 0, tick })
+    }
+    /// Has the packets pass that come before all others of a path.
+    pub fn begin(&mut self, path: &Path) -> Result<(), String> {
+        path.before.iter().try_for_each(|(interface, vary)| self.pass((interface, *vary), path.distinct))
+    }
+    /// Has so many packets pass that an interface receives.
+    fn pass(&mut self, (interface, vary): (&str, Vary), packets: usize) -> Result<(), String> {
+        let queue = queue_of(&self.daemon, interface)?;
+        let mut packet = self.received(interface);
+        for first in (0..packets).step_by(FILL) {
+            for n in first..(first + FILL).min(packets) {
+                vary(n as u32, &mut packet);
+                self.put(queue, &packet)?;
+            }
+            while self.daemon.workers()[0].turn(0) > 0 {}
+            self.take(self.sends, |_| {})?;
+            // Packets that other interfaces send are kept until they are taken.
+            self.daemon.sent();
+        }
+        Ok(())
+    }
+    /// The queue by which an interface receives, and the number by which it sends, whose packets are kept from now on.
+    pub fn ends(&mut self, interface: &str) -> Result<(QueueId, u32), String> {
+        let id = id_of(&self.daemon, interface)?;
+        let buffers = self.daemon.control().room::<Dataplane>().buffers().clone();
+        let (sink, _) = self.daemon.workers()[0].tx_queue_and_pool::<Sink>(id).ok_or("there is no transmit queue")?;
+        sink.keep(Some(PacketRing::new(self.in_flight, &buffers)));
+        Ok((queue_of(&self.daemon, interface)?, id))
+    }
+    /// Puts a packet into a receive ring.
+    pub fn put(&mut self, queue: QueueId, packet: &[u8]) -> Result<(), String> {
+        let (source, pool) = self.daemon.workers()[0].queue_and_pool::<Source>(queue).ok_or("the queue is gone")?;
+        let packet = pool.packet(packet).ok_or("the pool is empty")?;
+        source.ring().push(packet).map_err(|_| "the receive ring is full".into())
+    }
+    /// Takes the packets that an interface has sent.
+    pub fn take(&mut self, sends: u32, mut show: impl FnMut(&[u8])) -> Result<(), String> {
+        let worker = &mut self.daemon.workers()[0];
+        let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("the transmit queue is gone")?;
+        let ring = sink.kept().ok_or("nothing is kept of what is sent")?;
+        while let Some(packet) = ring.pop(pool) {
+            show(pool.bytes(&packet));
+            pool.free(packet);
+        }
+        Ok(())
+    }
+    /// A packet that an interface receives for itself.
+    pub fn received(&self, interface: &str) -> Vec<u8> {
+        let mut packet = self.packet.clone();
+        if interface == "pg1" {
+            packet[..6].copy_from_slice(&self.macs[1]);
+        }
+        packet
     }
     /// A VPP beside it; None if the path is none of VPP's.
-    fn peer(&mut self, programs: &Programs, path: &Path) -> Result<Option<Peer>, String> {
-        let mut packet = self.packet.clone();
-        let packets: Vec<_> = (0..path.distinct.max(FILL) as u32)
-            .map(|n| {
-                (self.vary)(n, &mut packet);
+    fn peer(&mut self, programs: &Programs, path: &Path, vectors: &[usize]) -> Result<Option<Peer>, String> {
+        let made = |interface: &str, vary: Vary| {
+            let mut packet = self.received(interface);
+            let packets = (0..path.distinct.max(FILL) as u32).map(|n| {
+                vary(n, &mut packet);
                 packet.clone()
-            })
-            .collect();
-        Peer::new(programs, path, self.mac, &packets, &self.first)
+            });
+            packets.collect::<Vec<_>>()
+        };
+        let of_stations = self.first.iter().map(|(interface, packet)| (*interface, vec![packet.clone()]));
+        let before =
+            of_stations.chain(path.before.iter().map(|(interface, vary)| (*interface, made(interface, *vary))));
+        Peer::new(programs, path, self.macs, (&made("pg0", self.vary), vectors), before)
+    }
+    /// The daemon that is configured.
+    pub fn daemon(&mut self) -> &mut Daemon {
+        &mut self.daemon
     }
     /// Ends the daemon, and gives back the address space of its tables: callgrind has little.
     pub fn finish(self) -> Result<(), String> {
@@ -297,14 +375,13 @@ impl Bench {
     }
     /// Puts packets into the receive ring.
     pub fn fill(&mut self) -> Result<(), String> {
-        let (queue, worker) = (self.queue, &mut self.daemon.workers()[0]);
-        let (source, pool) = worker.queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
+        let mut packet = std::mem::take(&mut self.packet);
         for _ in 0..self.in_flight {
-            (self.vary)(self.made, &mut self.packet);
+            (self.vary)(self.made, &mut packet);
             self.made = self.made.wrapping_add(1);
-            let packet = pool.packet(&self.packet).ok_or("the pool is empty")?;
-            source.ring().push(packet).map_err(|_| "the receive ring is full")?;
+            self.put(self.queue, &packet)?;
         }
+        self.packet = packet;
         Ok(())
     }
     /// Frees what was sent. Whatever is not there was not forwarded, and the figures would mean nothing.
@@ -313,14 +390,11 @@ impl Bench {
     }
     /// The same, and shows what was sent.
     fn empty_into(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), String> {
-        let (sends, worker) = (self.sends, &mut self.daemon.workers()[0]);
-        let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("the transmit queue is gone")?;
-        let ring = sink.kept().ok_or("nothing is kept of what is sent")?;
-        let (sent, meant) = (ring.len(), self.in_flight * self.ratio.0 / self.ratio.1);
-        while let Some(packet) = ring.pop(pool) {
-            show(pool.bytes(&packet));
-            pool.free(packet);
-        }
+        let (mut sent, meant) = (0, self.in_flight * self.ratio.0 / self.ratio.1);
+        self.take(self.sends, |packet| {
+            sent += 1;
+            show(packet);
+        })?;
         match sent == meant {
             true => Ok(()),
             false => Err(format!("{sent} of {meant} packets came out; drops: {:?}", self.daemon.drops())),
@@ -346,7 +420,8 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 14] = [
+    const NODES: [(&str, &str); 15] = [
+        ("ip4, 4.1 million sessions of TCP", "sfdp-l4-lifecycle"),
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
@@ -366,6 +441,7 @@ mod tests {
     /// Sends fillings of packets with every size of vectors, and returns the last one's packets as they left.
     fn run(path: &Path) -> Vec<Vec<u8>> {
         let mut bench = Bench::new(path, Level::best()).unwrap_or_else(|error| panic!("{}: {error}", path.name));
+        bench.begin(path).unwrap_or_else(|error| panic!("{}: {error}", path.name));
         let mut left = vec![];
         for vector in VECTORS {
             bench.fill().expect("there is room");

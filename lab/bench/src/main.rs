@@ -76,7 +76,7 @@ enum Bench {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
-        /// Only `routes`, `tables`, `visibility`, `ip6`, `lost` or `stations`
+        /// Only `routes`, `tables`, `visibility`, `ip6`, `lost`, `stations`, `directory`, `sessions` or `flood`
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
     },

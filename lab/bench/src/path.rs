@@ -4,6 +4,7 @@ mod ip4;
 mod lists;
 mod mixed;
 mod nat;
+pub mod sessions;
 mod tunnels;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -31,6 +32,9 @@ const FEW: u32 = 10_000;
 /// Next hops that the routes are spread over.
 const HOPS: u32 = 8;
 
+/// Makes packet `n` of a packet.
+pub type Vary = fn(u32, &mut [u8]);
+
 /// A path through the graph.
 pub struct Path {
     /// Its name.
@@ -44,7 +48,7 @@ pub struct Path {
     /// The commands by which VPP is configured for the same, behind ours; None if it is not measured beside us.
     pub peer: Option<fn() -> Vec<String>>,
     /// Makes packet `n` of a packet.
-    pub vary: fn(u32, &mut [u8]),
+    pub vary: Vary,
     /// Whether the packets are routed, so that they are for the address of pg0.
     pub routed: bool,
     /// Stations on each side that have spoken before.
@@ -63,11 +67,15 @@ pub struct Path {
     pub in_flight: usize,
     /// Packets after which they repeat themselves, at least those of a filling: so many a VPP beside us gets.
     pub distinct: usize,
+    /// Packets that come before all others, so many of each kind: the interface that receives them, and what makes packet `n`.
+    pub before: &'static [(&'static str, Vary)],
+    /// Sessions that there may be, if not as many as by default.
+    pub sessions: Option<usize>,
 }
 
 impl Path {
     /// Packets of 64 bytes from pg0 to pg1, each of which is sent.
-    fn new(name: &'static str, commands: fn() -> Vec<String>, vary: fn(u32, &mut [u8])) -> Path {
+    fn new(name: &'static str, commands: fn() -> Vec<String>, vary: Vary) -> Path {
         Path {
             name,
             goal: None,
@@ -84,6 +92,8 @@ impl Path {
             ratio: (1, 1),
             in_flight: FILL,
             distinct: FILL,
+            before: &[],
+            sessions: None,
         }
     }
 }
@@ -111,9 +121,9 @@ pub fn set_station(address: &mut [u8], n: u32) {
 
 /// All of them.
 pub fn all() -> Vec<Path> {
-    let few: fn(u32, &mut [u8]) = to_few;
+    let few: Vary = to_few;
     // A walk over all routes in an order that no prefetcher follows: the factor has no divisor in common with the count.
-    let many: fn(u32, &mut [u8]) = |n, packet| {
+    let many: Vary = |n, packet| {
         send_to(packet, Ipv4Addr::from(0x3000_0000 + (u64::from(n) * 1_234_567 % u64::from(MILLIONS)) as u32));
     };
     let layer2 = |name, goal, commands| {
@@ -218,6 +228,7 @@ pub fn all() -> Vec<Path> {
     all.extend(lists::all());
     all.extend(mixed::all());
     all.extend(nat::all());
+    all.extend(sessions::all());
     all.extend(tunnels::all());
     all
 }
@@ -332,12 +343,7 @@ fn insert<F: Family>(
 }
 
 /// A router of IPv6 in a large table, with eight routes beside those that `prepare` makes.
-fn of_ip6(
-    name: &'static str,
-    goal: Option<u32>,
-    prepare: fn(&mut Daemon) -> Result<(), String>,
-    vary: fn(u32, &mut [u8]),
-) -> Path {
+fn of_ip6(name: &'static str, goal: Option<u32>, prepare: fn(&mut Daemon) -> Result<(), String>, vary: Vary) -> Path {
     // Only the eight routes come by commands.
     let peer: Option<fn() -> Vec<String>> = if name == IP6_FEW { Some(Vec::new) } else { None };
     Path { goal, prepare, peer, ip6: true, ..Path::new(name, router6, vary) }

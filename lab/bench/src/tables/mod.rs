@@ -1,9 +1,11 @@
 //! `bench tables`: routes, stations and sessions by the million, how fast they come and go, when workers see them, and the memory.
 
 mod directory;
+mod flood;
 mod ip6;
 mod lost;
 mod routes;
+mod sessions;
 pub mod stations;
 
 use std::path::Path;
@@ -29,14 +31,16 @@ type Part = fn() -> Result<Vec<Row>, String>;
 
 /// Measures all of it, or one part, prints a table, and appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>, only: &str) -> Result<(), String> {
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 9] = [
         ("routes", routes::come_and_go),
         ("tables", routes::small_tables),
         ("visibility", routes::visibility),
         ("ip6", ip6::come_and_go),
         ("lost", lost::converge),
         ("stations", stations::measure),
-        ("sessions", directory::sessions),
+        ("directory", directory::sessions),
+        ("sessions", sessions::come_and_go),
+        ("flood", flood::measure),
     ];
     let mut rows = vec![];
     for (name, part) in parts.into_iter().filter(|(name, _)| name.contains(only)) {

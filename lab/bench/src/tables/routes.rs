@@ -42,7 +42,7 @@ fn insert(fib: &mut Fib<V4>, table: TableId, n: u32, route: (u32, u8)) -> Result
 }
 
 /// Bytes that the system has given to this process, as it counts exactly.
-fn resident() -> Result<f64, String> {
+pub fn resident() -> Result<f64, String> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|error| error.to_string())?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).ok_or("smaps_rollup says no Rss")?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().map_err(|_| "Rss is no number")?;

@@ -17,7 +17,7 @@ use super::filling::{FILL, FILLS, VECTORS};
 use crate::path::Path as Measured;
 
 /// How long VPP may take to answer, and to send the packets of a window.
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(60);
 const SENT_WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks at whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
@@ -47,6 +47,21 @@ impl Programs {
     }
 }
 
+/// Lines of the configuration that say how much memory there is: more for sessions by the million, whose packets are in memory, too.
+fn memory(sessions: Option<usize>, stats: &str) -> String {
+    match sessions {
+        None => format!("statseg {{ socket-name {stats} }}\nmemory {{ main-heap-size 512M }}"),
+        Some(sessions) => {
+            // As CSIT has it: a table of twice the next power of two.
+            let log2 = sessions.next_power_of_two().trailing_zeros() + 1;
+            format!(
+                "statseg {{ socket-name {stats} size 2G }}\nmemory {{ main-heap-size 6G main-heap-page-size 2M }}\n\
+                 sfdp {{ sessions-log2 {log2} }}"
+            )
+        }
+    }
+}
+
 fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
@@ -62,42 +77,44 @@ pub struct Peer {
     sends: String,
 }
 
-/// Pages of 2 MB that VPP's buffers and heap take.
+/// Pages of 2 MB that VPP's buffers and heap take; and with sessions by the million, whose heap has such pages alone.
 const LARGE_PAGES: usize = 128;
+const OF_MILLIONS: usize = LARGE_PAGES + 3072;
 
 /// Whether there are so many: on pages of 4 KB, which it takes otherwise, VPP needs up to twice the ticks, and the figures would mean
 /// nothing.
-fn has_large_pages() -> Result<(), String> {
+fn has_large_pages(wanted: usize) -> Result<(), String> {
     let told = |error: std::io::Error| format!("/proc/meminfo: {error}");
     let text = fs::read_to_string("/proc/meminfo").map_err(told)?;
     let free = text.lines().find_map(|line| line.strip_prefix("HugePages_Free:")?.trim().parse::<usize>().ok());
     match free.unwrap_or(0) {
-        LARGE_PAGES.. => Ok(()),
+        free if free >= wanted => Ok(()),
         free => {
-            Err(format!("{free} pages of 2 MB are free, and VPP wants {LARGE_PAGES}; run `sysctl vm.nr_hugepages=256`"))
+            let more = wanted + LARGE_PAGES;
+            Err(format!("{free} pages of 2 MB are free, and VPP wants {wanted}; run `sysctl vm.nr_hugepages={more}`"))
         }
     }
 }
 
 impl Peer {
-    /// Starts one for a path, with the packets of a filling. None if the path is none of VPP's.
+    /// Starts one for a path, whose interfaces have these addresses, with its packets in vectors of these sizes, and packets that come before, by interface. None if the path
+    /// is none of VPP's.
     pub fn new(
         programs: &Programs,
         path: &Measured,
-        mac: [u8; 6],
-        packets: &[Vec<u8>],
-        from_others: &[(&str, Vec<u8>)],
+        macs: [[u8; 6]; 2],
+        (packets, vectors): (&[Vec<u8>], &[usize]),
+        before: impl Iterator<Item = (&'static str, Vec<Vec<u8>>)>,
     ) -> Result<Option<Peer>, String> {
         let Some(further) = path.peer else { return Ok(None) };
-        has_large_pages()?;
+        has_large_pages(if path.sessions.is_some() { OF_MILLIONS } else { LARGE_PAGES })?;
         let folder = TempDir::with_prefix("quiver-peer-").map_err(|error| error.to_string())?;
         let at = |name: &str| folder.path().join(name).display().to_string();
         let startup = [
             format!("unix {{ nodaemon cli-listen {} runtime-dir {} }}", at("cli"), at("")),
             format!("api-segment {{ prefix quiver{} }}", std::process::id()),
             format!("socksvr {{ socket-name {} }}", at("api")),
-            format!("statseg {{ socket-name {} }}", at("stats")),
-            "memory { main-heap-size 512M }".into(),
+            memory(path.sessions, &at("stats")),
             "plugins { plugin dpdk_plugin.so { disable } }".into(),
         ];
         let told = |error: std::io::Error| error.to_string();
@@ -112,22 +129,24 @@ impl Peer {
         peer.wait()?;
         let said = peer.say("show version")?;
         peer.version = said.split_whitespace().nth(1).unwrap_or("unknown").to_owned();
-        let mac = mac.map(|octet| format!("{octet:02x}")).join(":");
-        peer.configure("create packet-generator interface pg0")?;
-        peer.configure("create packet-generator interface pg1")?;
-        peer.configure(&format!("set interface mac address pg0 {mac}"))?;
-        // Its sub-interfaces can be up only if these are.
-        peer.configure("set interface state pg0 up")?;
-        peer.configure("set interface state pg1 up")?;
+        for (interface, mac) in ["pg0", "pg1"].into_iter().zip(macs) {
+            let mac = mac.map(|octet| format!("{octet:02x}")).join(":");
+            peer.configure(&format!("create packet-generator interface {interface}"))?;
+            peer.configure(&format!("set interface mac address {interface} {mac}"))?;
+            // Its sub-interfaces can be up only if it is.
+            peer.configure(&format!("set interface state {interface} up"))?;
+        }
         let commands = (path.commands)().into_iter().chain(further()).map(|line| as_vpp_says(&line));
         let file = peer.folder.path().join("commands");
         fs::write(&file, commands.collect::<Vec<_>>().join("\n") + "\n").map_err(told)?;
         peer.configure(&format!("exec {}", file.display()))?;
-        for (n, (interface, packet)) in from_others.iter().enumerate() {
-            peer.stream(&format!("first{n}"), interface, std::slice::from_ref(packet), 1, 1)?;
-            peer.run(&format!("first{n}"))?;
+        for (n, (interface, packets)) in before.enumerate() {
+            let name = format!("first{n}");
+            peer.stream(&name, interface, &packets, VECTORS[VECTORS.len() - 1], packets.len())?;
+            peer.run(&name)?;
+            peer.configure(&format!("packet-generator delete {name}"))?;
         }
-        for vector in VECTORS {
+        for vector in vectors.iter().copied() {
             peer.stream(&vector.to_string(), "pg0", packets, vector, FILL * FILLS)?;
         }
         Ok(Some(peer))
