@@ -51,13 +51,12 @@ fn try_all(root: &Path, only: &str) -> Result<usize, String> {
             let found = failure(&copy, test);
             fs::write(&file, text).map_err(said)?;
             let seconds = start.elapsed().as_secs();
-            match found? {
-                Some(failure) => println!("  found in {seconds} s: {}\n    {failure}", bug.name),
-                None => {
-                    missed += 1;
-                    println!("  MISSED in {seconds} s: {}", bug.name);
-                }
+            match &found {
+                Ok(Some(failure)) => println!("  found in {seconds} s: {}\n    {failure}", bug.name),
+                Ok(None) => println!("  MISSED in {seconds} s: {}", bug.name),
+                Err(error) => println!("  NOT TRIED: {}: {error}", bug.name),
             }
+            missed += usize::from(!matches!(found, Ok(Some(_))));
         }
     }
     println!("{} bugs, {missed} of them missed", bugs.len());
@@ -78,8 +77,9 @@ fn failure(copy: &Path, test: &[String]) -> Result<Option<String>, String> {
         command
     };
     let said = |error: io::Error| format!("cargo cannot be started: {error}");
-    if !cargo().arg("--no-run").status().map_err(said)?.success() {
-        return Err("the copy does not compile".into());
+    let built = cargo().arg("--no-run").output().map_err(said)?;
+    if !built.status.success() {
+        return Err(format!("the copy does not compile:\n{}", String::from_utf8_lossy(&built.stderr)));
     }
     let output = cargo().output().map_err(said)?;
     if output.status.success() {

@@ -351,6 +351,8 @@ impl Pair {
         if let Some(offload) = pool.offload(&held.packet) {
             made.set_offload(pool, offload);
         }
+        // Among it is the mark of a session's packet.
+        pool.keep_metadata(&held.packet, &mut made);
         pool.free(std::mem::replace(&mut held.packet, made));
     }
 }

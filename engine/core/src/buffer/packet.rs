@@ -164,7 +164,12 @@ impl Pool {
         self.check(packet);
         self.offload_of(packet.raw)
     }
-    /// Gives a packet what rooms keep with another.
+    /// Gives a packet that was made of another one what rooms keep with that.
+    pub fn keep_metadata(&mut self, from: &Packet, to: &mut Packet) {
+        self.check(from);
+        self.hand_on_metadata(from.raw, to);
+    }
+    /// The same of a packet in a frame.
     pub(crate) fn hand_on_metadata(&mut self, from: Raw, to: &mut Packet) {
         self.check(to);
         if let Some(kept) = self.metadata_of(from).copied() {

@@ -6,6 +6,7 @@ use quiver_snort::clients::{connect, is_connected};
 use quiver_snort::{SnortInstance, Verdict};
 
 use crate::inspector::{BOTH, Inspector, ask, datagram, drops, request, router, send, shown};
+use crate::sessions::CHAINS;
 
 #[test]
 fn packets_of_both_families_and_directions_pass_or_are_dropped_by_verdict() {
@@ -46,29 +47,32 @@ fn packets_of_both_families_and_directions_pass_or_are_dropped_by_verdict() {
 
 #[test]
 fn replaced_bytes_are_sent_also_of_packets_in_several_buffers() {
-    let mut daemon = router("", BOTH);
-    let mut inspector = Inspector::new(&mut daemon);
-    for length in [8, 5000] {
-        for back in [false, true] {
-            let (interface, packet) = datagram(false, back, 1000, &format!("payload {length}"));
-            daemon.send(interface, &packet).expect("it is up");
-            daemon.settle().expect("it settles");
-            let offered = inspector.offered();
-            assert_eq!(offered[0].bytes[28..], packet[42..], "{length} {back}");
-            // Only the verdict that says so takes over bytes.
-            let view = inspector.region.view();
-            let end = inspector.place(offered[0].number) + offered[0].bytes.len() - 4;
-            assert!(view.write(end, b"evil"));
-            inspector.judge(&offered[0], if back { Verdict::Pass } else { Verdict::Replace });
-            daemon.settle().expect("it settles");
-            let sent = daemon.sent();
-            assert_eq!((sent.len(), sent[0].1.len()), (1, packet.len()), "{:?}", daemon.drops());
-            assert_eq!(sent[0].1.ends_with(b"evil"), !back, "{length} {back}");
-            assert_eq!(sent[0].1[42..packet.len() - 4], packet[42..packet.len() - 4]);
+    // Packets of interfaces, and of sessions, which keep their marks.
+    for inspected in [BOTH, CHAINS] {
+        let mut daemon = router("", inspected);
+        let mut inspector = Inspector::new(&mut daemon);
+        for length in [8, 5000] {
+            for back in [false, true] {
+                let (interface, packet) = datagram(false, back, 1000, &format!("payload {length}"));
+                daemon.send(interface, &packet).expect("it is up");
+                daemon.settle().expect("it settles");
+                let offered = inspector.offered();
+                assert_eq!(offered[0].bytes[28..], packet[42..], "{length} {back}");
+                // Only the verdict that says so takes over bytes.
+                let view = inspector.region.view();
+                let end = inspector.place(offered[0].number) + offered[0].bytes.len() - 4;
+                assert!(view.write(end, b"evil"));
+                inspector.judge(&offered[0], if back { Verdict::Pass } else { Verdict::Replace });
+                daemon.settle().expect("it settles");
+                let sent = daemon.sent();
+                assert_eq!((sent.len(), sent[0].1.len()), (1, packet.len()), "{:?}", daemon.drops());
+                assert_eq!(sent[0].1.ends_with(b"evil"), !back, "{length} {back}");
+                assert_eq!(sent[0].1[42..packet.len() - 4], packet[42..packet.len() - 4]);
+            }
         }
+        inspector.die(&mut daemon);
+        daemon.finish().expect("nothing leaks");
     }
-    inspector.die(&mut daemon);
-    daemon.finish().expect("nothing leaks");
 }
 
 #[test]

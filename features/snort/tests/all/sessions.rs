@@ -6,7 +6,7 @@ use quiver_testkit::daemon::Daemon;
 use crate::inspector::{Inspector, Offered, datagram, drops, router, send, shown};
 
 /// Tenants of both families, whose chains inspect packets before they follow sessions.
-const CHAINS: &str = "
+pub const CHAINS: &str = "
     sfdp tenant add 4
     sfdp tenant add 6
     set sfdp services tenant 4 sfdp-inspect sfdp-l4-lifecycle ip4-lookup forward
