@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quiver_scenarios::{ROOMS, two_networks};
+use quiver_session::expiry::{Which, end_sessions};
 use quiver_session::room::Room;
 use quiver_session::{SessionDefaults, set_session_defaults};
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -356,6 +357,42 @@ fn records_of_ended_sessions_are_used_again() {
         assert!(round < 2 || sessions.bytes() == bytes, "{round}: {} bytes, not {bytes}", sessions.bytes());
         daemon.advance(Duration::from_secs(10)).expect("it settles");
         assert!(sessions.is_empty(), "{round}");
+    }
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn sessions_end_by_a_thousand_in_a_turn_of_their_worker() {
+    const SESSIONS: usize = 5000;
+    let (_, ip6, way) = WAYS[0];
+    let mut daemon = router(way, SESSIONS);
+    // They end by command, and by their time.
+    for is_cleared in [true, false] {
+        for port in 0..SESSIONS as u32 {
+            daemon.send("pg0", &datagram(ip6, false, port)).expect("it is up");
+            if port % 1000 == 999 {
+                daemon.settle().expect("it settles");
+                daemon.sent();
+            }
+        }
+        let sessions = daemon.control().room::<Room>().sessions().expect("they have begun");
+        assert_eq!(sessions.len(), SESSIONS);
+        if is_cleared {
+            daemon.control().spawn("clear", end_sessions(daemon.control().clone(), Which::All));
+        }
+        let mut most = 0;
+        while !sessions.is_empty() {
+            daemon.executor().run_ready();
+            let now = daemon.time();
+            for worker in daemon.workers() {
+                let before = sessions.len();
+                worker.turn(now.0);
+                most = most.max(before - sessions.len());
+            }
+            daemon.executor().advance_to(now + Duration::from_millis(10));
+        }
+        assert!((500..=1024).contains(&most), "{most} at once");
+        daemon.settle().expect("it settles");
     }
     daemon.finish().expect("nothing leaks");
 }
